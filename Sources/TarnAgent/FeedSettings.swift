@@ -3,6 +3,7 @@ import TarnCore
 import TarnCrypto
 import TarnEngine
 import TarnFolder
+import TarnRuntime
 
 /// All that shapes what a feed comes to beside its text. While it is the same, an unchanged feed means the same.
 enum FeedSettings {

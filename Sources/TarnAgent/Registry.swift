@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnRuntime
 
 /// The folders that this user's Tarn has made mirrors of: for `tarn status` without arguments, and to tell a
 /// mirror whose file system is not mounted from a folder that is new. A list of hints: when it is lost, nothing

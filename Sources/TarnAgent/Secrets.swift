@@ -2,6 +2,7 @@ import Glibc
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// Reads the files that options point to into the network's settings.
 enum Secrets {

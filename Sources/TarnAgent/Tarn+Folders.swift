@@ -1,7 +1,7 @@
 import Glibc
 import TarnConfig
-import TarnCore
-package import TarnEngine
+package import TarnCore
+import TarnEngine
 import TarnFolder
 import TarnLedger
 

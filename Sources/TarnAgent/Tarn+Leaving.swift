@@ -1,5 +1,5 @@
-import TarnCore
-package import TarnEngine
+package import TarnCore
+import TarnEngine
 import TarnFolder
 import TarnLedger
 import TarnRuntime

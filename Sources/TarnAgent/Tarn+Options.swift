@@ -1,6 +1,6 @@
 import TarnConfig
 package import TarnCore
-package import TarnEngine
+import TarnEngine
 import TarnFolder
 import TarnLedger
 

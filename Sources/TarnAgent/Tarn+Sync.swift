@@ -355,5 +355,5 @@ extension Tarn {
     return directory.hasPrefix("/") ? directory : "/var/tmp"
   }
 
-  var now: Timestamp { Timestamp(nanoseconds: SystemClock().now()) }
+  var now: Timestamp { SystemClock().time }
 }

@@ -651,16 +651,6 @@ package struct Pass {
   }
 }
 
-extension PassFailure {
-  init(_ failure: FeedFailure, feed: String) {
-    let place = failure.line.map { line in ":\(line)" + (failure.column.map { ":\($0)" } ?? "") } ?? ""
-    let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed
-    self.init(
-      kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
-      hint: failure.hint ?? "nothing was changed")
-  }
-}
-
 /// What a report takes from those who did the work.
 extension PassReport {
   mutating func add(_ account: TransferAccount) {

@@ -34,7 +34,3 @@ package struct PassPorts: Sendable {
 
   var now: Timestamp { clock.time }
 }
-
-extension Clock {
-  var time: Timestamp { Timestamp(nanoseconds: now()) }
-}

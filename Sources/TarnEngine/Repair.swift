@@ -49,13 +49,6 @@ extension RepairPending {
   }
 }
 
-/// Which catalog holds: its id, and of what settings it is.
-enum CatalogFact {
-  static func value(id: String, settings: String) -> String { "\(id) \(settings)" }
-
-  static func id(of value: String) -> String { String(value.prefix { $0 != " " }) }
-}
-
 /// Brings parts of the folder into line with the manifest that was last accepted, without asking the feed. It deletes nothing, and
 /// leaves alone what is as it was recorded: whether that is still wanted only the feed says.
 extension Pass {
@@ -97,7 +90,7 @@ extension Pass {
         ports.engine.history.manifests == before.manifests
         && ports.engine.history.records == before.records
       let hasRecorded = try ports.engine.repairRecords.take {
-        try settle(
+        try recordRepair(
           regions, report, findings, events.map { .event($0) } + resized(report, plan, regions),
           isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
       }
@@ -145,7 +138,7 @@ extension Pass {
   /// What the ledger is to say of the regions from now on.
   ///
   /// - Returns: whether it had to be told anything.
-  private func settle(
+  private func recordRepair(
     _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings, _ first: [LedgerChange],
     isUnsettled: Bool, isWhole: Bool, mayCount: Bool
   ) throws -> Bool {

@@ -1,4 +1,5 @@
 import Glibc
+import TarnCore
 
 /// Which boot of the machine this is.
 package enum BootID {
@@ -11,7 +12,7 @@ package enum BootID {
     let count = Glibc.read(descriptor, &buffer, buffer.count)
     guard count > 0 else { return "" }
     let text = buffer.prefix(count).prefix {
-      $0 == 0x2D || (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+      $0 == 0x2D || $0.isASCIIDigit || (0x61...0x66).contains($0)
     }
     return String(decoding: text, as: UTF8.self)
   }

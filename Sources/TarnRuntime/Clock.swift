@@ -3,8 +3,8 @@ package import TarnCore
 
 /// What time it is. Passed in, so that tests own the time.
 package protocol Clock: Sendable {
-  /// Wall time: nanoseconds since 1970-01-01T00:00:00Z. May jump either way.
-  func now() -> Int64
+  /// Wall time. May jump either way.
+  var time: Timestamp { get }
   func monotonic() -> Instant
 }
 
@@ -12,10 +12,10 @@ package protocol Clock: Sendable {
 package struct SystemClock: Clock {
   package init() {}
 
-  package func now() -> Int64 {
+  package var time: Timestamp {
     var moment = timespec()
     clock_gettime(CLOCK_REALTIME, &moment)
-    return Int64(moment.tv_sec) &* 1_000_000_000 &+ Int64(moment.tv_nsec)
+    return Timestamp(nanoseconds: Int64(moment.tv_sec) &* 1_000_000_000 &+ Int64(moment.tv_nsec))
   }
 
   package func monotonic() -> Instant { .now }
@@ -29,7 +29,7 @@ package final class ManualClock: Clock {
     state = Locked((now, monotonic))
   }
 
-  package func now() -> Int64 { state.withLock { $0.wall } }
+  package var time: Timestamp { Timestamp(nanoseconds: state.withLock { $0.wall }) }
 
   package func monotonic() -> Instant { state.withLock { $0.monotonic } }
 

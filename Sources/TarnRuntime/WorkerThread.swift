@@ -100,3 +100,13 @@ private func nameThisThread(_ name: String) {
   _ = write(descriptor, bytes, bytes.count)
   close(descriptor)
 }
+
+extension WorkerThread {
+  /// The calling thread sleeps.
+  ///
+  /// - Parameter microseconds: less than a second; a signal cuts it short.
+  package static func sleep(microseconds: UInt32) {
+    var time = timespec(tv_sec: 0, tv_nsec: Int(microseconds) * 1000)
+    nanosleep(&time, nil)
+  }
+}

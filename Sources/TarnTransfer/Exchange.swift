@@ -174,7 +174,7 @@ final class Hop {
   /// - Returns: false to end the transfer.
   func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
     heard = client.clock.monotonic()
-    switch reader.read(line, now: client.clock.now()) {
+    switch reader.read(line, now: client.clock.time) {
     case .more: return true
     case .failed(let failure): return fail(failure)
     case .complete:
@@ -319,7 +319,7 @@ final class Hop {
           isTransient: false))
     }
     exchange.cookies.store(
-      reader.cookies, from: exchange.url, now: Timestamp(nanoseconds: client.clock.now()))
+      reader.cookies, from: exchange.url, now: client.clock.time)
     stage = .redirecting(target)
     return isWorthDraining(reader.head)
   }

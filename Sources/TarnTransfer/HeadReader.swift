@@ -34,8 +34,8 @@ struct HeadReader {
 
   /// Takes one line with its line end. Lines after the head (trailers) are only counted.
   ///
-  /// - Parameter now: wall time in nanoseconds, for a Retry-After date when there is no Date header.
-  mutating func read(_ line: UnsafeRawBufferPointer, now: @autoclosure () -> Int64) -> Step {
+  /// - Parameter now: wall time, for a Retry-After date when there is no Date header.
+  mutating func read(_ line: UnsafeRawBufferPointer, now: @autoclosure () -> Timestamp) -> Step {
     lines += 1
     bytes += line.count
     guard lines <= CurlLimits.headerLines, bytes <= CurlLimits.headerBytes else {
@@ -75,7 +75,7 @@ struct HeadReader {
     }
   }
 
-  private mutating func finish(now: @autoclosure () -> Int64) -> Step {
+  private mutating func finish(now: @autoclosure () -> Timestamp) -> Step {
     guard head.status != 0 else { return bad("it has no status line") }
     // 101 is never asked for; libcurl reports it as an error of its own.
     guard head.status >= 200 else { return .more }
@@ -204,7 +204,7 @@ final class HeaderDates {
 enum HeaderValue {
   /// Digits alone, without a sign, within 64 bits.
   static func number(_ text: some StringProtocol) -> UInt64? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    guard !text.isEmpty, text.utf8.allSatisfy({ $0.isASCIIDigit }) else { return nil }
     return UInt64(text)
   }
 
@@ -247,12 +247,12 @@ enum HeaderValue {
   }
 
   /// Seconds, or a date relative to the response's own Date so that a wrong clock does not matter; 0 to 7 days.
-  static func retryAfter(_ text: String, date sent: Timestamp?, now: Int64) -> Int64? {
-    if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+  static func retryAfter(_ text: String, date sent: Timestamp?, now: Timestamp) -> Int64? {
+    if !text.isEmpty, text.utf8.allSatisfy({ $0.isASCIIDigit }) {
       return Int64(min(number(text) ?? .max, UInt64(CurlLimits.retryAfter)))
     }
     guard let until = date(text) else { return nil }
-    let from = sent ?? Timestamp(nanoseconds: now)
+    let from = sent ?? now
     return min(max(0, until.seconds - from.seconds), CurlLimits.retryAfter)
   }
 

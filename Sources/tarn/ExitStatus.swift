@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TarnCore
 import TarnEngine
 
 /// What the process ends with, and what that means. The numbers of failures are those of `PassFailure.Kind`.

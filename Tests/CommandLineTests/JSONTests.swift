@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TarnRuntime
 import Testing
 
 @testable import TarnEngine

@@ -1,3 +1,4 @@
+import TarnCore
 import TarnEngine
 import TestSupport
 import Testing

@@ -67,8 +67,8 @@ import Testing
       log.tell(.notice, "say \"x\" \\", .of(mirror: "iso", code: "c", path: "a/b"))
     }
     #expect(
-      text == #"{"schema":"tarn-log/1","time":"1970-01-01T00:00:01Z","level":"notice","mirror":"iso","#
-        + #""code":"c","path":"a/b","message":"say \"x\" \\"}"# + "\n")
+      text == #"{"code":"c","level":"notice","message":"say \"x\" \\","mirror":"iso","path":"a/b","#
+        + #""schema":"tarn-log/1","time":"1970-01-01T00:00:01Z"}"# + "\n")
   }
 
   @Test func theJournalGetsFields() throws {

@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnRuntime
 import TarnSchedule
 import TarnTransfer
 import TestSupport

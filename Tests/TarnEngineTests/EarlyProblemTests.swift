@@ -132,7 +132,7 @@ import Testing
     #expect(try status().entries.failed == most + 500 && status().entries.pending == 0)
     // They are tried again.
     try world.ledger.apply([
-      .fact(.outcome, "running"), .fact(.began, String(world.clock.now() + 1)),
+      .fact(.outcome, "running"), .fact(.began, String(world.clock.time.nanoseconds + 1)),
     ])
     #expect(try status().entries.failed == 0)
   }
@@ -204,7 +204,7 @@ import Testing
     #expect(early.standing.count == 2)
     var changes = early.takeChanges(counts: [.failed: 5])
     #expect(changes.count == 10_001 && changes.last == .fact(.problemsUnnamed, "3 0 0 0"))
-    early.settle("10000".bytes)
+    early.forget("10000".bytes)
     changes = early.takeChanges(counts: [.failed: 4])
     #expect(changes == [.dropProblem(name: "10000".bytes), .fact(.problemsUnnamed, "3 0 0 0")])
   }

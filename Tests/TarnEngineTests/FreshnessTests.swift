@@ -14,11 +14,11 @@ import Testing
     for number in 0..<20 { world.want("f\(number)", "text") }
     world.end.version = 5
     try world.run()
-    let expires = Timestamp(nanoseconds: world.clock.now()).adding(seconds: -10 * 86_400)
+    let expires = world.clock.time.adding(seconds: -10 * 86_400)
     world.unlist("f0")
     (world.end.version, world.end.expires) = (6, expires)
     #expect(throws: PassFailure.self) { try world.run() }
-    world.clock.setWall(world.clock.now() - 60 * 86_400 * 1_000_000_000)
+    world.clock.setWall(world.clock.time.nanoseconds - 60 * 86_400 * 1_000_000_000)
     let failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.code == "feed-expired" && failure?.kind == .feedMalformed)
     #expect(failure?.message.contains("the clock says an earlier time now") == true)

@@ -201,4 +201,22 @@ import Testing
     #expect(during.allSatisfy { $0.bytesTotal == Self.size && $0.unknownSizes == 0 })
     #expect(end.bytesTotal == Self.size && end.bytesDone == Self.size)
   }
+
+  /// A status is of a pass with the transfers of repairs beside it, or of all repairs as if they were one.
+  @Test func whatIsAtWorkTogetherIsShownTogether() {
+    func progress(_ number: UInt64, files: Int) -> PassProgress.Snapshot {
+      let progress = PassProgress(clock: ManualClock())
+      progress.change { ($0.filesTotal, $0.bytesTotal, $0.bytesMissing, $0.unknownSizes) = (files, 10, 10, 1) }
+      progress.begin(number, path: "runs-\(number)".path, kept: 0, total: nil, source: "s")
+      progress.begin(number + 10, path: "waits-\(number)".path, kept: 0, total: nil, source: "s", isWaiting: true)
+      return progress.snapshot()
+    }
+    let (first, second) = (progress(1, files: 3), progress(2, files: 4))
+    let names = ["runs-1", "runs-2", "waits-1", "waits-2"]
+    let (both, beside) = (first.adding(second), first.beside(second))
+    #expect(both.transfers.map(\.path.printable) == names && both.waiting == 2)
+    #expect((both.filesTotal, both.bytesTotal, both.bytesMissing, both.unknownSizes) == (7, 20, 20, 2))
+    #expect(beside.transfers.map(\.path.printable) == names && beside.waiting == 2)
+    #expect((beside.filesTotal, beside.bytesTotal, beside.bytesMissing, beside.unknownSizes) == (3, 10, 10, 1))
+  }
 }

@@ -130,7 +130,7 @@ import Testing
     world.folder.write("a".path, "one".bytes)
     try world.run()
     #expect(world.row("a")?.isAdopted == true)
-    #expect(world.row("a")?.placed.nanoseconds == world.clock.now())
+    #expect(world.row("a")?.placed.nanoseconds == world.clock.time.nanoseconds)
     // And stays so when it is touched.
     world.folder.edit("a".path, "one".bytes)
     try world.run()

@@ -458,12 +458,12 @@ import Testing
     var failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.code == "feed-older")
     world.end.version = 8
-    world.end.expires = Timestamp(nanoseconds: world.clock.now() - 1)
+    world.end.expires = Timestamp(nanoseconds: world.clock.time.nanoseconds - 1)
     failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.code == "feed-expired")
     #expect(world.text("a") == "text of a")
     #expect(world.ledger.contents.facts[.manifestVersion] == "7")
-    world.end.expires = Timestamp(nanoseconds: world.clock.now() + 1)
+    world.end.expires = Timestamp(nanoseconds: world.clock.time.nanoseconds + 1)
     try world.run()
     #expect(world.text("a") == "new")
     #expect(world.ledger.contents.facts[.manifestVersion] == "8")

@@ -378,7 +378,7 @@ import Testing
   /// A file that could not be brought back is missing, but that is not why.
   @Test func whyWhatIsMissingWasNotFetchedIsKept() throws {
     let world = try filled(3)
-    let seen = Timestamp(nanoseconds: world.clock.now())
+    let seen = world.clock.time
     let known = Problem(name: "f10".bytes, kind: .failed, code: "http-404", message: "gone", seen: seen)
     try world.ledger.apply([.problem(known)])
     for name in ["f10", "f11"] { world.folder.delete(name.path) }

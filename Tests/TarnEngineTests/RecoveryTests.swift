@@ -52,7 +52,7 @@ import Testing
       let sealed = try partial.seal(modified: nil)
       let row = Row(
         path: path, identity: sealed.identity, digest: sealed.digest, isVerified: true,
-        fingerprint: entry.fingerprint, placed: Timestamp(nanoseconds: world.clock.now()))
+        fingerprint: entry.fingerprint, placed: world.clock.time)
       if hasPartialRow {
         try ledger.apply([
           .partial(
@@ -231,7 +231,7 @@ import Testing
       .trash(
         TrashRow(
           name: "gone", path: "x".path, reason: .deleted, isOwn: true, size: 1,
-          when: Timestamp(nanoseconds: world.clock.now())))
+          when: world.clock.time))
     ])
     try world.run()
     #expect(world.ledger.contents.trash.isEmpty)

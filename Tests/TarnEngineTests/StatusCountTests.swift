@@ -111,7 +111,7 @@ import Testing
     world.clock.advance(.seconds(5))
     try world.ledger.apply([
       .fact(.outcome, "running"),
-      .fact(.began, String(Timestamp(nanoseconds: world.clock.now()).nanoseconds)),
+      .fact(.began, String(world.clock.time.nanoseconds)),
     ])
     #expect(try explained() != "failed" && status(world).entries.pending == 1)
   }

@@ -573,8 +573,8 @@ private struct Outside: Hashable {
     if job.state == .waiting(.path),
       let holder = state.jobs.first(where: { isHolder($0, of: job.path) })?.value
     {
-      if job.isUrgent, !holder.isUrgent, !holder.isClaim {
-        fault = "\(id) is urgent, and waits for who is not"
+      if job.isPrioritized, !holder.isPrioritized, !holder.isClaim {
+        fault = "\(id) goes first, and waits for who does not"
       }
     }
   }

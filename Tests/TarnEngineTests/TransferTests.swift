@@ -260,7 +260,7 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
     // Another time is to be seen at the file.
     var dated = world.bareEntry("a", listing: "other")
-    dated.modified = Timestamp(nanoseconds: world.clock.now())
+    dated.modified = world.clock.time
     world.add(dated)
     #expect(try world.run().counts.updated == 1)
   }

@@ -240,7 +240,7 @@ import Testing
   @Test func readingThePlanAgainEndsWithThePass() throws {
     let plan = LongPlan()
     var left = Leftovers()
-    left.untried = [100_000]
+    left.postponed = [100_000]
     #expect(left.begin { plan })
     var pauses = 0
     while case .pause = try left.next() {

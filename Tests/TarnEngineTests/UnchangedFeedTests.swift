@@ -203,7 +203,7 @@ import Testing
     #expect(try !world.run().isFeedUnchanged)
     #expect(asked(world) == [nil])
     #expect(try world.run().isFeedUnchanged)
-    world.clock.setWall(world.clock.now() - 7200 * 1_000_000_000)
+    world.clock.setWall(world.clock.time.nanoseconds - 7200 * 1_000_000_000)
     #expect(try !world.run().isFeedUnchanged)
     #expect(asked(world) == [nil])
   }
@@ -244,7 +244,7 @@ import Testing
   func whatMayChangeWithoutTheFeedIsReadWhole(_ why: String) throws {
     let world = world()
     switch why {
-    case "expires": world.end.expires = Timestamp(nanoseconds: world.clock.now()).adding(seconds: 7200)
+    case "expires": world.end.expires = world.clock.time.adding(seconds: 7200)
     case "index": world.end.isIndex = true
     case "asks":
       world.add(world.bareEntry("bare"))

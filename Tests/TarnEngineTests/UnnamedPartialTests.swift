@@ -42,7 +42,7 @@ import Testing
     let entry = world.want("f", "new")
     let row = Row(
       path: "f".path, identity: identity, digest: world.digest("new"), isVerified: true,
-      fingerprint: entry.fingerprint, placed: Timestamp(nanoseconds: world.clock.now()))
+      fingerprint: entry.fingerprint, placed: world.clock.time)
     try world.ledger.apply([
       .intent(
         Intent(kind: .install, path: "f".path, partialName: "", trashName: "", row: row, displacesOwn: false))

@@ -141,7 +141,7 @@ import Testing
     let world = World()
     let day: Int64 = 86_400
     world.clock.advance(.seconds(400 * day))
-    let begin = Timestamp(nanoseconds: world.clock.now())
+    let begin = world.clock.time
     func date(_ days: Int64, _ hour: Int64 = 0) -> String {
       " " + begin.adding(seconds: days * day - hour * 3600).rfc3339.prefix(10)
     }

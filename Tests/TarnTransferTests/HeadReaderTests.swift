@@ -11,7 +11,7 @@ import Testing
     var reader = HeadReader(url: "u")
     var step = HeadReader.Step.more
     for line in lines {
-      step = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: 0) }
+      step = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: Timestamp(nanoseconds: 0)) }
     }
     return (step, reader.head)
   }

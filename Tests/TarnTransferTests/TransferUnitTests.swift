@@ -59,14 +59,16 @@ import Testing
   }
 
   @Test func retryAfter() {
-    let now: Int64 = 1_000_000_000_000_000_000
+    let now = Timestamp(nanoseconds: 1_000_000_000_000_000_000)
     #expect(HeaderValue.retryAfter("0", date: nil, now: now) == 0)
     #expect(HeaderValue.retryAfter("99999999999999999999999999", date: nil, now: now) == 604_800)
     #expect(HeaderValue.retryAfter("-1", date: nil, now: now) == nil)
     // 1,000,000,000 s is Sun, 09 Sep 2001 01:46:40 GMT.
     #expect(HeaderValue.retryAfter("Sun, 09 Sep 2001 01:47:40 GMT", date: nil, now: now) == 60)
     let sent = Timestamp(seconds: 1_000_000_050)
-    #expect(HeaderValue.retryAfter("Sun, 09 Sep 2001 01:47:40 GMT", date: sent, now: 0) == 10)
+    #expect(
+      HeaderValue.retryAfter("Sun, 09 Sep 2001 01:47:40 GMT", date: sent, now: Timestamp(nanoseconds: 0))
+        == 10)
   }
 
   @Test func headOfTheLastResponseCounts() {
@@ -76,7 +78,9 @@ import Testing
       " folded: 1",
       "LAST-MODIFIED: Sun, 09 Sep 2001 01:46:40 GMT", "",
     ]
-    let steps = lines.map { line in Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: 0) } }
+    let steps = lines.map { line in
+      Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: Timestamp(nanoseconds: 0)) }
+    }
     #expect(steps.last == .complete)
     #expect(steps.dropLast().allSatisfy { $0 == .more })
     #expect(reader.head.status == 200)
@@ -88,7 +92,7 @@ import Testing
   @Test func twoETagsAreNone() {
     var reader = HeadReader(url: "u")
     for line in ["HTTP/1.1 200 OK", "ETag: \"a\"", "ETag: \"b\""] {
-      _ = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: 0) }
+      _ = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: Timestamp(nanoseconds: 0)) }
     }
     #expect(reader.head.etag == nil)
   }

@@ -1,8 +1,8 @@
 import Glibc
 import Logging
 import TarnConfig
-import TarnCore
-package import TarnEngine
+package import TarnCore
+import TarnEngine
 import TarnRuntime
 import TarnServer
 

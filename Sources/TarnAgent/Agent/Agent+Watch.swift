@@ -82,7 +82,7 @@ extension Agent {
   // MARK: - Which are watched
 
   /// Watches the folders that the settings name, and no others. On the loop's thread, and before it runs.
-  func settleWatches() {
+  func updateWatches() {
     guard let watcher = watcher.withLock({ $0 }) else { return }
     let now = parts.clock.monotonic()
     let (gone, new) = shared.withLock { shared -> ([WatchID], [(WatchID, MirrorSettings)]) in

@@ -1,8 +1,8 @@
 import Glibc
 package import Logging
 package import TarnConfig
-import TarnCore
-package import TarnEngine
+package import TarnCore
+import TarnEngine
 package import TarnRuntime
 import TarnSchedule
 import TarnServer
@@ -114,7 +114,7 @@ package final class Agent: Sendable {
     self.parts = parts
     schedules = Schedules(environment: parts.environment)
     notifier = ServiceNotifier(environment: parts.environment)
-    let now = Timestamp(nanoseconds: parts.clock.now())
+    let now = parts.clock.time
     started = now
     lock = try parts.paths.state.flatMap { directory throws(PassFailure) in
       try AgentLock.acquire(directory) { parts.log.tell(.warning, $0, .of(code: "agent-lock")) }
@@ -142,7 +142,7 @@ package final class Agent: Sendable {
   package var settings: Settings { shared.withLock { $0.running.settings } }
 
   var moment: Moment {
-    Moment(wall: Timestamp(nanoseconds: parts.clock.now()), monotonic: parts.clock.monotonic())
+    Moment(wall: parts.clock.time, monotonic: parts.clock.monotonic())
   }
 
   // MARK: - The loop
@@ -159,7 +159,7 @@ package final class Agent: Sendable {
       notifier.alive()
       if takeReload() { _ = reload() }
       noteStalled()
-      settleWatches()
+      updateWatches()
       let (actions, isIdle, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool, Bool) in
         var actions = shared.state.advance(now: moment) { parts.random.unit() }
         actions += dueRepairs(&shared)

@@ -76,7 +76,7 @@ package final class LogOutput: Sendable {
     }
   }
 
-  private var now: String { Timestamp(nanoseconds: clock.now()).rfc3339 }
+  private var now: String { clock.time.rfc3339 }
 
   private func line(_ text: String) { write(Array("\(text)\n".utf8)) }
 
@@ -90,19 +90,20 @@ package final class LogOutput: Sendable {
   }
 
   private func json(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) -> String {
-    let pairs: [(String, String?)] = [
-      ("schema", "tarn-log/1"), ("time", now), ("level", level.rawValue), ("mirror", fields.mirror),
-      ("code", fields.code), ("path", fields.path), ("message", message),
-    ]
-    let members = pairs.compactMap { name, value in
-      value.map { "\"\(name)\":\"\(Self.jsonText(name == "message" ? $0 : Printable.escape($0)))\"" }
-    }
-    return "{" + members.joined(separator: ",") + "}"
+    JSONText.line(
+      Document(
+        time: now, level: level.rawValue, mirror: fields.mirror.map(Printable.escape),
+        code: fields.code.map(Printable.escape), path: fields.path.map(Printable.escape), message: message))
   }
 
-  /// What is printable needs only these two escaped.
-  private static func jsonText(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+  private struct Document: Encodable {
+    let schema = "tarn-log/1"
+    let time: String
+    let level: String
+    let mirror: String?
+    let code: String?
+    let path: String?
+    let message: String
   }
 }
 

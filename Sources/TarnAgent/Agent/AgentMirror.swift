@@ -1,6 +1,6 @@
 package import TarnConfig
 package import TarnCore
-package import TarnEngine
+import TarnEngine
 import TarnRuntime
 import TarnSchedule
 

@@ -1,6 +1,7 @@
 import Glibc
 import TarnConfig
 import TarnCore
+import TarnRuntime
 import TarnSchedule
 import TarnTransfer
 

@@ -34,7 +34,7 @@ enum TOMLDocument {
   /// Where toml++ knows no place: the first line that begins a table and names none, or holds `[}`.
   private static func brokenLine(of bytes: [UInt8]) -> UInt32 {
     func isName(_ byte: UInt8) -> Bool {
-      (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "-_\"'".utf8.contains(byte)
+      byte.isASCIILetter || byte.isASCIIDigit || "-_\"'".utf8.contains(byte)
     }
     let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
     let index = lines.firstIndex { line in

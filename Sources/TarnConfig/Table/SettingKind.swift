@@ -120,7 +120,7 @@ package enum SettingValue: Sendable, Equatable {
     let isBare =
       !text.isEmpty
       && text.utf8.allSatisfy {
-        (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) || $0 == 0x2D || $0 == 0x5F
+        $0.isASCIIDigit || $0.isASCIILetter || $0 == 0x2D || $0 == 0x5F
       }
     return isBare ? text : quote(text)
   }

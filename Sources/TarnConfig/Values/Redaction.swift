@@ -19,7 +19,7 @@ extension Redaction {
     var rest = Array(Self.text(text).utf8)[...]
     while let slash = rest.firstRange(of: Array(":/".utf8)) {
       let name = rest[..<slash.lowerBound].reversed().prefix {
-        (0x30...0x39).contains($0) || $0 > 0x40 && $0 < 0x7B
+        $0.isASCIIDigit || $0 > 0x40 && $0 < 0x7B
       }
       let start = rest[slash.upperBound...].firstIndex { $0 != UInt8(ascii: "/") } ?? rest.endIndex
       plain += rest[..<start]

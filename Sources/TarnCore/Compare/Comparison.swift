@@ -6,7 +6,7 @@ package final class Comparison {
   private let rows: any RowCursor
   private let snapshot: any SnapshotCursor
   private let emit: (Finding) throws -> Void
-  private let stranger: (Present, _ isRecorded: Bool) -> Void
+  private let unrecorded: (Present, _ isRecorded: Bool) -> Void
   private let mayGo: (RelativePath) -> Bool
 
   private var row: Row?
@@ -42,20 +42,20 @@ package final class Comparison {
   }
 
   /// - Parameters:
-  ///   - stranger: called for every regular file that is neither wanted nor recorded, and for every one that is not as the
+  ///   - unrecorded: called for every regular file that is neither wanted nor recorded, and for every one that is not as the
   ///     row of its path says, which is told.
   ///   - mayGo: whether an unlisted file of Tarn's may be deleted, where the policy deletes at all.
   ///   - emit: called for every path that is wanted or recorded, nearly in path order.
   package init(
     planner: Planner, rows: any RowCursor, snapshot: any SnapshotCursor,
-    stranger: @escaping (Present, _ isRecorded: Bool) -> Void = { _, _ in },
+    unrecorded: @escaping (Present, _ isRecorded: Bool) -> Void = { _, _ in },
     mayGo: @escaping (RelativePath) -> Bool = { _ in true },
     emit: @escaping (Finding) throws -> Void
   ) throws {
     self.planner = planner
     self.rows = rows
     self.snapshot = snapshot
-    self.stranger = stranger
+    self.unrecorded = unrecorded
     self.mayGo = mayGo
     self.emit = emit
     row = try rows.next()
@@ -114,7 +114,7 @@ package final class Comparison {
     let present = try takePresent(at: path)
     var finding = Finding(path: path, entry: wanted.entry, row: row, decision: .current)
     finding.mark = mark(row, present)
-    if finding.mark != nil, let present, present.kind == .regular { stranger(present, true) }
+    if finding.mark != nil, let present, present.kind == .regular { unrecorded(present, true) }
     if wanted.entry.isRefused {
       finding.refusal = ("refused", "")
     } else if !nested.isEmpty, nested.contains(where: { !$0.isRefused && $0.holds(path) }) {
@@ -260,7 +260,7 @@ package final class Comparison {
       finding = Finding(path: path, entry: nil, row: row, decision: decision)
       finding?.mark = mark(row, present)
     } else if let present, present.kind == .regular {
-      stranger(present, false)
+      unrecorded(present, false)
     }
     if let present, present.kind != .directory, mayLieBelow(path, wanted) {
       blockers.append(Blocker(present: present, unlisted: finding))

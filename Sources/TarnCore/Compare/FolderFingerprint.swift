@@ -125,19 +125,18 @@ package struct FolderFingerprint: Sendable, Equatable {
   }
 
   private struct Hash {
-    private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+    private var sum = FNV1a()
+    var value: UInt64 { sum.value }
 
     mutating func add(_ bytes: [UInt8]) {
       add(UInt64(bytes.count))
-      for byte in bytes { mix(byte) }
+      for byte in bytes { sum.add(byte) }
     }
 
     mutating func add(_ number: UInt64) {
-      for shift in stride(from: UInt64(0), to: 64, by: 8) { mix(UInt8(truncatingIfNeeded: number >> shift)) }
-    }
-
-    private mutating func mix(_ byte: UInt8) {
-      value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
+      for shift in stride(from: UInt64(0), to: 64, by: 8) {
+        sum.add(UInt8(truncatingIfNeeded: number >> shift))
+      }
     }
   }
 }

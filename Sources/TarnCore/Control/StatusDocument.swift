@@ -22,11 +22,11 @@ package struct StatusDocument: Codable, Sendable {
   }
   package struct Bytes: Codable, Sendable {
     /// Of wanted entries whose size is known, from the feed or from the file in place; nil when none is known.
-    package var wanted: UInt64? = 0
+    @NullIfUnknown package var wanted: UInt64? = 0
     /// Of files that the feed wants and that are in place.
     package var current: UInt64 = 0
     /// nil when nothing is known of what is missing.
-    package var pending: UInt64? = 0
+    @NullIfUnknown package var pending: UInt64? = 0
     /// Wanted entries whose size is not known.
     package var unknownSizes = 0
 
@@ -38,26 +38,15 @@ package struct StatusDocument: Codable, Sendable {
       pending = (pending ?? 0) + (current - most)
       current = most
     }
-
-    private enum CodingKeys: String, CodingKey { case wanted, current, pending, unknownSizes }
-
-    /// Every key is there; what is not known is null.
-    package func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(wanted, forKey: .wanted)
-      try container.encode(current, forKey: .current)
-      try container.encode(pending, forKey: .pending)
-      try container.encode(unknownSizes, forKey: .unknownSizes)
-    }
   }
   package struct Transfer: Codable, Sendable {
     package var path: String
     package var received: UInt64
-    package var total: UInt64?
+    @NullIfUnknown package var total: UInt64?
     package var rate: UInt64
     package var source: String
     /// `running`, or `waiting` for a place; nil from an agent that does not say.
-    package var state: String?
+    @NullIfUnknown package var state: String?
 
     package var isWaiting: Bool { state == "waiting" }
 
@@ -71,25 +60,12 @@ package struct StatusDocument: Codable, Sendable {
       self.source = source
       state = isWaiting ? "waiting" : "running"
     }
-
-    private enum CodingKeys: String, CodingKey { case path, received, total, rate, source, state }
-
-    /// Every key is there; what is not known is null.
-    package func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(path, forKey: .path)
-      try container.encode(received, forKey: .received)
-      try container.encode(total, forKey: .total)
-      try container.encode(rate, forKey: .rate)
-      try container.encode(source, forKey: .source)
-      try container.encode(state, forKey: .state)
-    }
   }
   /// How far the feed has come that is being fetched.
   package struct FeedTransfer: Codable, Sendable, Equatable {
     package var received: UInt64
     /// As its server said; nil when it did not.
-    package var total: UInt64?
+    @NullIfUnknown package var total: UInt64?
     /// Bytes per second.
     package var rate: UInt64
 
@@ -97,16 +73,6 @@ package struct StatusDocument: Codable, Sendable {
       self.received = received
       self.total = total
       self.rate = rate
-    }
-
-    private enum CodingKeys: String, CodingKey { case received, total, rate }
-
-    /// Every key is there; what is not known is null.
-    package func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      try container.encode(received, forKey: .received)
-      try container.encode(total, forKey: .total)
-      try container.encode(rate, forKey: .rate)
     }
   }
   /// How far the pass or repair at work has come with what it puts in place.
@@ -155,7 +121,7 @@ package struct StatusDocument: Codable, Sendable {
     package var since: String
     package var attempts: Int
     /// When the agent's next pass tries again; nil without an agent, and for what no pass alone mends.
-    package var nextAttempt: String?
+    @NullIfUnknown package var nextAttempt: String?
     /// The path's bytes in Base64, when `path` is not them.
     package var pathBytes: String?
 
@@ -171,23 +137,6 @@ package struct StatusDocument: Codable, Sendable {
       self.message = message
       self.since = since
       self.attempts = attempts
-    }
-
-    private enum CodingKeys: String, CodingKey {
-      case path, kind, code, message, since, attempts, nextAttempt, pathBytes
-    }
-
-    /// Every key is there but `pathBytes`; what is not known is null.
-    package func encode(to encoder: any Encoder) throws {
-      var container = encoder.container(keyedBy: CodingKeys.self)
-      for (key, value) in [
-        (CodingKeys.path, path), (.kind, kind), (.code, code), (.message, message), (.since, since),
-      ] {
-        try container.encode(value, forKey: key)
-      }
-      try container.encode(attempts, forKey: .attempts)
-      try container.encode(nextAttempt, forKey: .nextAttempt)
-      try container.encodeIfPresent(pathBytes, forKey: .pathBytes)
     }
   }
 
@@ -234,44 +183,44 @@ package struct StatusDocument: Codable, Sendable {
   /// was stopped or killed.
   package var state: String
   /// The process that holds the folder now.
-  package var process: Int32?
-  package var format: String?
-  package var lastSuccess: String?
-  package var lastAttempt: String?
-  package var nextRun: String?
+  @NullIfUnknown package var process: Int32?
+  @NullIfUnknown package var format: String?
+  @NullIfUnknown package var lastSuccess: String?
+  @NullIfUnknown package var lastAttempt: String?
+  @NullIfUnknown package var nextRun: String?
   /// Why then: `scheduled`, `catching-up`, `backing-off`, `asked`, `paused` or `none`; nil without an agent.
-  package var nextRunReason: String?
+  @NullIfUnknown package var nextRunReason: String?
   /// Until then the server asked to be left alone, or the feed (`ttl`) not to be read; nil where neither did, or the time is over.
-  package var askedUntil: String?
+  @NullIfUnknown package var askedUntil: String?
   /// The number of the agent's pass or repair at work; nil without one.
-  package var run: UInt64?
+  @NullIfUnknown package var run: UInt64?
   /// What that is: `pass` or `repair`; nil without one.
-  package var runKind: String?
-  package var lastRun: LastRun?
-  package var verifiedAt: String?
+  @NullIfUnknown package var runKind: String?
+  @NullIfUnknown package var lastRun: LastRun?
+  @NullIfUnknown package var verifiedAt: String?
   /// When the feed last changed, as its server said when it was last read.
-  package var upstreamChangedAt: String?
+  @NullIfUnknown package var upstreamChangedAt: String?
   /// Why the last pass ended without doing its work.
-  package var lastFailure: String?
+  @NullIfUnknown package var lastFailure: String?
   /// How to mend `lastFailure`; nil without one, or where it is not known.
-  package var hint: String?
+  @NullIfUnknown package var hint: String?
   package var entries = Entries()
   package var bytes = Bytes()
   /// nil when nothing is being put in place, and from an agent that does not say.
-  package var progress: Progress?
+  @NullIfUnknown package var progress: Progress?
   /// nil when the feed is not being fetched.
-  package var feedTransfer: FeedTransfer?
+  @NullIfUnknown package var feedTransfer: FeedTransfer?
   /// All that run, and of those that wait the first ones.
   package var transfers: [Transfer] = []
   /// So many wait in all; nil from an agent that does not say.
-  package var waitingTransfers: Int?
+  @NullIfUnknown package var waitingTransfers: Int?
   package var watch = Watch()
-  package var lastRepair: LastRepair?
+  @NullIfUnknown package var lastRepair: LastRepair?
   /// Its passes only plan, as its settings say; nil where no settings are known.
-  package var dryRun: Bool?
+  @NullIfUnknown package var dryRun: Bool?
   /// The options of the last pass, by their names; passwords in them are left out. nil where nobody may know them.
-  package var options: [String: [String]]?
-  package var held: Held?
+  @NullIfUnknown package var options: [String: [String]]?
+  @NullIfUnknown package var held: Held?
   package var problems: [ProblemLine] = []
   /// Problems beyond those listed.
   package var moreProblems = 0
@@ -287,51 +236,31 @@ package struct StatusDocument: Codable, Sendable {
   }
 }
 
-extension StatusDocument {
-  private enum CodingKeys: String, CodingKey {
-    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason,
-      askedUntil, run, runKind,
-      lastRun,
-      verifiedAt,
-      upstreamChangedAt, lastFailure, hint, entries, bytes, progress, feedTransfer, transfers,
-      waitingTransfers, watch,
-      lastRepair,
-      dryRun, options, held,
-      problems,
-      moreProblems,
-      trashFiles,
-      trashBytes
+/// A value whose key is in a document in any case: null stands for what is not known.
+@propertyWrapper
+package struct NullIfUnknown<Value: Codable & Sendable>: Codable, Sendable {
+  package var wrappedValue: Value?
+
+  package init(wrappedValue: Value? = nil) { self.wrappedValue = wrappedValue }
+
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
   }
 
-  /// Every key is there; what is not known is null.
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
-    for (key, value) in [
-      (CodingKeys.name, name), (.feed, feed), (.folder, folder), (.state, state), (.format, format),
-      (.lastSuccess, lastSuccess), (.lastAttempt, lastAttempt), (.nextRun, nextRun),
-      (.nextRunReason, nextRunReason), (.askedUntil, askedUntil), (.runKind, runKind),
-      (.verifiedAt, verifiedAt),
-      (.upstreamChangedAt, upstreamChangedAt), (.lastFailure, lastFailure), (.hint, hint),
-    ] as [(CodingKeys, String?)] {
-      try container.encode(value, forKey: key)
-    }
-    try container.encode(process, forKey: .process)
-    try container.encode(run, forKey: .run)
-    try container.encode(lastRun, forKey: .lastRun)
-    try container.encode(entries, forKey: .entries)
-    try container.encode(bytes, forKey: .bytes)
-    try container.encode(progress, forKey: .progress)
-    try container.encode(feedTransfer, forKey: .feedTransfer)
-    try container.encode(transfers, forKey: .transfers)
-    try container.encode(waitingTransfers ?? transfers.count { $0.isWaiting }, forKey: .waitingTransfers)
-    try container.encode(watch, forKey: .watch)
-    try container.encode(lastRepair, forKey: .lastRepair)
-    try container.encode(dryRun, forKey: .dryRun)
-    try container.encode(options, forKey: .options)
-    try container.encode(held, forKey: .held)
-    try container.encode(problems, forKey: .problems)
-    try container.encode(moreProblems, forKey: .moreProblems)
-    try container.encode(trashFiles, forKey: .trashFiles)
-    try container.encode(trashBytes, forKey: .trashBytes)
+    var container = encoder.singleValueContainer()
+    try container.encode(wrappedValue)
+  }
+}
+
+extension NullIfUnknown: Equatable where Value: Equatable {}
+
+extension KeyedDecodingContainer {
+  /// A document of an older Tarn may be without the key.
+  package func decode<Value>(
+    _ type: NullIfUnknown<Value>.Type, forKey key: Key
+  ) throws -> NullIfUnknown<Value> {
+    try decodeIfPresent(type, forKey: key) ?? NullIfUnknown()
   }
 }

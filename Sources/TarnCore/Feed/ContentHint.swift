@@ -309,8 +309,7 @@ private struct Opening {
   var hasDigest: Bool {
     var length = 0
     for byte in text {
-      let isDigit = (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
-      length = isDigit ? length + 1 : 0
+      length = Digest.value(ofHexDigit: byte) != nil ? length + 1 : 0
       if length == 32 { return true }
     }
     return false

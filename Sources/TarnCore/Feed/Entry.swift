@@ -142,11 +142,11 @@ package struct Entry: Sendable, Equatable {
     return bytes
   }
 
-  /// FNV-1a over the digests of the pieces.
+  /// Of the digests of the pieces.
   private static func sum(_ pieces: Pieces) -> UInt64 {
-    pieces.digests.reduce(0xCBF2_9CE4_8422_2325) { sum, digest in
-      digest.bytes.reduce(sum) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
+    var sum = FNV1a()
+    for digest in pieces.digests { for byte in digest.bytes { sum.add(byte) } }
+    return sum.value
   }
 
   /// A decimal number, or a dash for none.

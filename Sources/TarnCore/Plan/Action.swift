@@ -58,3 +58,22 @@ package struct Action: Sendable, Equatable {
     self.row = row
   }
 }
+
+extension Action.Kind {
+  /// The code of the event once it is done with bytes that were in the folder, or that came from a server. `copied` is of new files, as
+  /// `fetched` is.
+  package func doneCode(isCopy: Bool) -> String { isCopy && self == .fetch ? "copied" : doneCode }
+
+  package var doneCode: String {
+    switch self {
+    case .fetch: "fetched"
+    case .update, .revalidate: "updated"
+    case .restore: "restored"
+    case .replace: "replaced"
+    case .adopt: "adopted"
+    case .delete: "deleted"
+    case .forget: "forgotten"
+    case .inspect: "inspected"
+    }
+  }
+}

@@ -165,21 +165,17 @@ enum Glob {
   }
 
   private static let classes: [String: @Sendable (UInt8) -> Bool] = [
-    "alnum": { isLetter($0) || isDigit($0) },
-    "alpha": { isLetter($0) },
+    "alnum": { $0.isASCIILetter || $0.isASCIIDigit },
+    "alpha": { $0.isASCIILetter },
     "blank": { $0 == 0x20 || $0 == 0x09 },
     "cntrl": { $0 < 0x20 || $0 == 0x7F },
-    "digit": { isDigit($0) },
+    "digit": { $0.isASCIIDigit },
     "graph": { (0x21...0x7E).contains($0) },
     "lower": { (0x61...0x7A).contains($0) },
     "print": { (0x20...0x7E).contains($0) },
-    "punct": { (0x21...0x7E).contains($0) && !isLetter($0) && !isDigit($0) },
+    "punct": { (0x21...0x7E).contains($0) && !$0.isASCIILetter && !$0.isASCIIDigit },
     "space": { $0 == 0x20 || (0x09...0x0D).contains($0) },
     "upper": { (0x41...0x5A).contains($0) },
     "xdigit": { Digest.value(ofHexDigit: $0) != nil },
   ]
-
-  private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }

@@ -18,7 +18,7 @@ package enum URLPort {
     }
     // An empty one is that of the scheme (RFC 3986, 3.2.3).
     guard !port.isEmpty else { return true }
-    guard port.count <= 5, port.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
+    guard port.count <= 5, port.allSatisfy({ $0.isASCIIDigit }) else { return false }
     return (1...65_535).contains(port.reduce(0) { $0 * 10 + Int($1 - 0x30) })
   }
 }

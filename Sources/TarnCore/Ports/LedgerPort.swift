@@ -402,3 +402,11 @@ extension LedgerPort {
     try problemCounts(failedSince: nil)
   }
 }
+
+extension LedgerChange {
+  package static func event(
+    when: Timestamp, code: String, path: RelativePath? = nil, bytes: UInt64? = nil, detail: String = ""
+  ) -> LedgerChange {
+    .event(Event(when: when, code: code, path: path, bytes: bytes, detail: detail))
+  }
+}

@@ -61,7 +61,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     var kept: [UInt8] = []
     for byte in name {
       let folded = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
-      if (0x61...0x7A).contains(folded) || (0x30...0x39).contains(folded) { kept.append(folded) }
+      if (0x61...0x7A).contains(folded) || folded.isASCIIDigit { kept.append(folded) }
     }
     return String(decoding: kept, as: UTF8.self)
   }

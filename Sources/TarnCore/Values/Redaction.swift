@@ -48,7 +48,7 @@ package enum Redaction {
   private static func isHostAndPort(_ authority: ArraySlice<UInt8>) -> Bool {
     let parts = authority.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     return parts.count == 1
-      || parts.count == 2 && !parts[0].isEmpty && parts[1].allSatisfy { (0x30...0x39).contains($0) }
+      || parts.count == 2 && !parts[0].isEmpty && parts[1].allSatisfy { $0.isASCIIDigit }
         && parts[0].allSatisfy { Self.schemeCharacters.contains($0) }
   }
 

@@ -23,7 +23,7 @@ package struct EventCursor: Sendable, Hashable {
   package init?(_ text: String) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     if parts.count == 1 {
-      guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }
+      guard text.utf8.allSatisfy({ $0.isASCIIDigit }), let number = Int64(text) else { return nil }
       self.number = number
       return
     }

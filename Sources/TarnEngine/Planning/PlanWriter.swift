@@ -48,7 +48,7 @@ final class PlanWriter {
   ) throws -> Comparison {
     try Comparison(
       planner: planner, rows: pass.ports.ledger.rows(in: region), snapshot: folder.scan(region),
-      stranger: { [unowned self] in plan.unrecorded.add($0, isInPlaceOfAnother: $1) },
+      unrecorded: { [unowned self] in plan.unrecorded.add($0, isInPlaceOfAnother: $1) },
       mayGo: { [unowned self] in plan.deletions.allows($0) }, emit: emit)
   }
 

@@ -141,20 +141,20 @@ struct Duplicates: Hashable {
 /// Regular files of the folder that nobody recorded and nobody wants, or that stand where another one was recorded: a user
 /// may have renamed what is wanted.
 struct UnrecordedFiles: Sendable {
-  struct Stranger: Sendable {
+  struct File: Sendable {
     var path: RelativePath
     var identity: FileIdentity
   }
 
   /// Of one size, in the order of their paths; and where each inode is among them.
   private struct OfSize {
-    var all: [Stranger] = []
+    var all: [File] = []
     var places: [UInt64: [Int]] = [:]
   }
 
   private var bySize: [UInt64: OfSize] = [:]
   /// By inode: those in the place of another file. They make way, so nothing else is looked for in them.
-  private var inPlaceOfOthers: [UInt64: [Stranger]] = [:]
+  private var inPlaceOfOthers: [UInt64: [File]] = [:]
   private var count = 0
   private static let most = 100_000
   /// Files read for one entry.
@@ -164,18 +164,18 @@ struct UnrecordedFiles: Sendable {
   mutating func add(_ present: Present, isInPlaceOfAnother: Bool = false) {
     guard count < Self.most, present.kind == .regular, present.identity.size > 0 else { return }
     count += 1
-    let stranger = Stranger(path: present.path, identity: present.identity)
+    let file = File(path: present.path, identity: present.identity)
     guard !isInPlaceOfAnother else {
-      return inPlaceOfOthers[present.identity.inode, default: []].append(stranger)
+      return inPlaceOfOthers[present.identity.inode, default: []].append(file)
     }
     var group = bySize.removeValue(forKey: present.identity.size) ?? OfSize()
     group.places[present.identity.inode, default: []].append(group.all.count)
-    group.all.append(stranger)
+    group.all.append(file)
     bySize[present.identity.size] = group
   }
 
   /// Those that may hold an entry's bytes, the file that Tarn placed for it before the others.
-  func candidates(_ entry: Entry, row: Row?) -> [Stranger] {
+  func candidates(_ entry: Entry, row: Row?) -> [File] {
     let wasPlaced = row.map { entry.digests.contains($0.digest) } ?? false
     guard let size = entry.size ?? (wasPlaced ? row?.identity.size : nil) else { return [] }
     let elsewhere = (row.flatMap { inPlaceOfOthers[$0.identity.inode] } ?? []).filter {

@@ -28,7 +28,7 @@ struct EarlyProblems {
   }
 
   /// What failed is in place by now, or is tried again.
-  mutating func settle(_ name: [UInt8]) {
+  mutating func forget(_ name: [UInt8]) {
     guard standing.removeValue(forKey: name) != nil else { return }
     changes[name] = .some(nil)
   }

@@ -242,7 +242,7 @@ final class EngineThread {
         continue
       }
       // What it comes back to is begun before anything is waited for.
-      if isThrough, try settle(submission) { continue }
+      if isThrough, try beginLeftovers(submission) { continue }
       // In the last phase each has to end: there may be no place now to copy it.
       let isLeft = submission.plan.isLastPhase && !state.waitingForContents(client).isEmpty
       guard submission.stop.isSet || isThrough && !isLeft else { return false }
@@ -346,15 +346,15 @@ final class EngineThread {
   /// Once nothing else is at work: goes back to what was not begun, and copies those whose duplicate is in place by now.
   ///
   /// - Returns: false when nothing is left to do.
-  private func settle(_ submission: Submission) throws -> Bool {
+  private func beginLeftovers(_ submission: Submission) throws -> Bool {
     if !submission.stop.isSet {
-      if submission.plan.left.untried.isEmpty, try copyExhausted(submission) { return true }
+      if submission.plan.left.postponed.isEmpty, try copyExhausted(submission) { return true }
       if try submission.plan.comeBack() { return true }
     }
     // It may have come meanwhile.
     guard submission.stop.isSet else { return false }
     try perform(state.stop(submission.id))
-    submission.account.end(exhausted: submission.plan.left.forsakenCount)
+    submission.account.end(exhausted: submission.plan.left.exhaustedCount)
     submission.plan.left = Leftovers()
     return false
   }
@@ -363,8 +363,8 @@ final class EngineThread {
   ///
   /// - Returns: false when it is not being read again, or came to its end.
   private func comeBack(_ submission: Submission) throws -> Bool {
-    guard let (ordinal, action, isForsaken) = try nextComeback(submission) else { return false }
-    guard isForsaken else {
+    guard let (ordinal, action, isExhausted) = try nextComeback(submission) else { return false }
+    guard isExhausted else {
       try admit(action, ordinal: ordinal, of: submission, isAgain: true)
       return true
     }
@@ -428,7 +428,7 @@ final class EngineThread {
     let transfers = submissions.first { !$0.submission.isUrgent } ?? submissions.first
     guard let shown = transfers?.submission else { return }
     shown.account.tick {
-      (state.clients[shown.id]?.exhaustedCount ?? 0) + shown.plan.left.forsakenCount
+      (state.clients[shown.id]?.exhaustedCount ?? 0) + shown.plan.left.exhaustedCount
     }
   }
 
@@ -450,7 +450,7 @@ final class EngineThread {
   ///
   /// - Parameter waiting: for the first message.
   private func handleMail(waiting: Duration) throws {
-    if waiting > .zero, state.active > Self.many { Nap.sleep(microseconds: Self.moment) }
+    if waiting > .zero, state.active > Self.many { WorkerThread.sleep(microseconds: Self.moment) }
     let messages = inbox.wait(atMost: waiting) { inbox -> [EngineMessage]? in
       guard !inbox.messages.isEmpty else { return nil }
       defer { inbox.messages = [] }
@@ -563,9 +563,9 @@ final class EngineThread {
       let isThere = try jobs[id].map { try $0.submission.hasCopy($0.entry) } ?? false
       try perform(state.foundCopy(id, isThere))
     case .postpone(let id):
-      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.untried.insert(job.ordinal) }
+      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.postponed.insert(job.ordinal) }
     case .setAside(let id):
-      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.forsake(job) }
+      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.setAside(job) }
     case .granted(let id): if let claim = claims[id] { try admit(claim) }
     case .end(let id, let ending): if let job = jobs.removeValue(forKey: id) { try end(job, ending) }
     }
@@ -583,7 +583,7 @@ final class EngineThread {
     guard submission.space.reserve(needed ?? 0, besides: others) else {
       return try perform(state.refused(id))
     }
-    if isCopy { account.settle(job.entry.path) } else { account.tell(.action(job.action)) }
+    if isCopy { account.forgetFailure(of: job.entry.path) } else { account.tell(.action(job.action)) }
     try perform(state.reserved(id, bytes: needed ?? 0, looks: submission.mayBeAtHand(job)))
   }
 
@@ -593,7 +593,7 @@ final class EngineThread {
     let submission = job.submission
     let document = job.entry.isList ? submission.listURL.take() : nil
     var request = job.attempts.request(room: { submission.space.room }, document: document)
-    request.isUrgent = state.jobs[id]?.isUrgent == true
+    request.isUrgent = state.jobs[id]?.isPrioritized == true
     job.wishes = submission.steering?.wishes
     let receiver = FileReceiver(job, context: try context(submission))
     submission.account.progress.begin(
@@ -752,7 +752,7 @@ final class EngineThread {
     case .installed(let identity, _):
       job.submission.account.placed(job, identity)
       for transfers in submissions where transfers.submission !== job.submission {
-        transfers.submission.settle(job.entry.path, broughtByOther: identity.size)
+        transfers.submission.forgetFailure(of: job.entry.path, broughtByOther: identity.size)
       }
       if job.submission.isUrgent { inbox.withLock { $0.history.brought += 1 } }
       try perform(state.published(id, .placed))

@@ -4,12 +4,12 @@ import TarnCore
 /// read again.
 struct Leftovers {
   /// Not begun: too many waited for duplicates.
-  var untried: Set<Int> = []
+  var postponed: Set<Int> = []
   /// Entries whose sources all failed, and why.
-  private var forsaken: [Int: UInt32] = [:]
+  private var exhausted: [Int: UInt32] = [:]
   /// The plan is being read again.
   private var walk: Walk?
-  /// So it was, for the forsaken ones: it is not read again in this phase.
+  /// So it was, for the exhausted ones: it is not read again in this phase.
   private var isSettled = false
 
   /// Reasons that were told, each once: a source's URL is not part of them.
@@ -29,7 +29,7 @@ struct Leftovers {
     var position = 0
     /// Those of the wanted that are still ahead.
     var ahead: Int
-    var isOfForsaken: Bool
+    var isOfExhausted: Bool
   }
 
   var isWalking: Bool { walk != nil }
@@ -37,12 +37,12 @@ struct Leftovers {
   mutating func beginPhase() { (walk, isSettled) = (nil, false) }
 
   /// An action that is come back to.
-  typealias Comeback = (ordinal: Int, action: Action, isForsaken: Bool)
+  typealias Comeback = (ordinal: Int, action: Action, isExhausted: Bool)
 
-  var forsakenCount: Int { forsaken.count }
+  var exhaustedCount: Int { exhausted.count }
 
   /// Remembers an entry whose sources all failed.
-  mutating func forsake(_ job: Job) {
+  mutating func setAside(_ job: Job) {
     guard let failure = job.failure else { return }
     let message = job.attempts.troubles.last?.message ?? failure.message
     let prefix = "\(Printable.escape(job.attempts.url)): "
@@ -53,27 +53,27 @@ struct Leftovers {
       numbers[reason] = UInt32(reasons.count)
       reasons.append(reason)
     }
-    forsaken[job.ordinal] = numbers[reason]
+    exhausted[job.ordinal] = numbers[reason]
   }
 
   func failure(_ ordinal: Int, _ entry: Entry) -> Attempts.Trouble? {
-    guard let reason = forsaken[ordinal].map({ reasons[Int($0)] }) else { return nil }
+    guard let reason = exhausted[ordinal].map({ reasons[Int($0)] }) else { return nil }
     let source = entry.sources[min(reason.source, entry.sources.count - 1)]
     return Attempts.Trouble(
       source: reason.source, code: reason.code,
       message: "\(Printable.escape(source.url)): \(reason.text ?? "failed")")
   }
 
-  mutating func drop(_ ordinal: Int) { forsaken[ordinal] = nil }
+  mutating func drop(_ ordinal: Int) { exhausted[ordinal] = nil }
 
-  /// Begins to read the plan again, for the untried before the forsaken.
+  /// Begins to read the plan again, for the postponed before the exhausted.
   ///
   /// - Returns: false when there is nothing to come back to.
   mutating func begin(_ actions: () throws -> any ActionCursor) rethrows -> Bool {
     guard walk == nil, !isSettled else { return false }
-    let ahead = untried.isEmpty ? forsaken.count : untried.count
+    let ahead = postponed.isEmpty ? exhausted.count : postponed.count
     guard ahead > 0 else { return false }
-    walk = Walk(actions: try actions(), ahead: ahead, isOfForsaken: untried.isEmpty)
+    walk = Walk(actions: try actions(), ahead: ahead, isOfExhausted: postponed.isEmpty)
     return true
   }
 
@@ -89,10 +89,10 @@ struct Leftovers {
     while var walk = self.walk, walk.ahead > 0, let action = try walk.actions.next() {
       let ordinal = walk.position
       walk.position += 1
-      let isWanted = walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil
+      let isWanted = walk.isOfExhausted ? exhausted[ordinal] != nil : postponed.remove(ordinal) != nil
       if isWanted { walk.ahead -= 1 }
       self.walk = walk
-      if isWanted { return .comeback((ordinal, action, walk.isOfForsaken)) }
+      if isWanted { return .comeback((ordinal, action, walk.isOfExhausted)) }
       if walk.position & 1023 == 0 { return .pause }
     }
     end()
@@ -102,7 +102,7 @@ struct Leftovers {
   /// Reads the plan no further.
   mutating func end() {
     guard let walk = walk.take() else { return }
-    if !walk.isOfForsaken { untried = [] }
-    isSettled = walk.isOfForsaken
+    if !walk.isOfExhausted { postponed = [] }
+    isSettled = walk.isOfExhausted
   }
 }

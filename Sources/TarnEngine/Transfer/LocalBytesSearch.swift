@@ -86,8 +86,8 @@ struct LocalBytesSearch: Sendable {
     if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
       return copied
     }
-    for stranger in unrecorded.candidates(entry, row: row) {
-      if let copied = copy(of: stranger.path, stranger.identity) { return copied }
+    for file in unrecorded.candidates(entry, row: row) {
+      if let copied = copy(of: file.path, file.identity) { return copied }
     }
     return nil
   }

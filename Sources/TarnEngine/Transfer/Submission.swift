@@ -293,9 +293,9 @@ final class Submission {
   func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
 
   /// Another client has brought an entry: nothing of it is left to do here.
-  func settle(_ path: RelativePath, broughtByOther size: UInt64) {
+  func forgetFailure(of path: RelativePath, broughtByOther size: UInt64) {
     if !steeredAway.isEmpty { steeredAway[path] = nil }
-    account.settle(path, broughtByOther: size)
+    account.forgetFailure(of: path, broughtByOther: size)
   }
 
   /// An order ended its transfer: its bytes are kept, and the entry is told.

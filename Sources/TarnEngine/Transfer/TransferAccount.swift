@@ -31,7 +31,7 @@ final class TransferAccount {
 
   func placed(_ job: Job, _ identity: FileIdentity) {
     let (kind, isCopy) = (job.action.kind, job.checked?.isCopy == true)
-    early?.settle(job.entry.path.bytes)
+    early?.forget(job.entry.path.bytes)
     if isCopy { counts.copied += 1 } else { count(kind) }
     bytes.published.addSaturated(identity.size)
     if job.entry.size == nil {
@@ -119,12 +119,12 @@ final class TransferAccount {
   }
 
   /// What failed is tried again: the status does not call it failed meanwhile.
-  func settle(_ path: RelativePath) { early?.settle(path.bytes) }
+  func forgetFailure(of path: RelativePath) { early?.forget(path.bytes) }
 
   /// Takes back that an order kept an entry from being brought.
   func takeBack(_ entry: Entry, code: String, wasPaused: Bool) {
     problems.removeAll { $0.code == code && $0.name == entry.path.bytes }
-    settle(entry.path)
+    forgetFailure(of: entry.path)
     guard !wasPaused else { return counts.waiting -= 1 }
     counts.failed -= 1
     progress.change { snapshot in
@@ -160,11 +160,11 @@ final class TransferAccount {
   }
 
   /// Another client has brought an entry: if it had failed here, it is in place now.
-  func settle(_ path: RelativePath, broughtByOther size: UInt64) {
+  func forgetFailure(of path: RelativePath, broughtByOther size: UInt64) {
     let failed = problems.firstIndex { $0.kind == .failed && $0.name == path.bytes }
     guard let failed else { return }
     problems.remove(at: failed)
-    early?.settle(path.bytes)
+    early?.forget(path.bytes)
     counts.failed -= 1
     counts.current += 1
     bytes.current.addSaturated(size)

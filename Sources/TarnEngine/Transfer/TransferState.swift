@@ -114,7 +114,7 @@ struct TransferState: Hashable {
     fileprivate(set) var state = JobState.waiting(.turn)
     fileprivate(set) var wish: Wish?
     /// It gets the next connection.
-    fileprivate(set) var isUrgent: Bool
+    fileprivate(set) var isPrioritized: Bool
     /// Bytes held of the space.
     fileprivate(set) var reserved: UInt64 = 0
     /// Times that it found no space while it ran beside others.
@@ -126,10 +126,10 @@ struct TransferState: Hashable {
 
     fileprivate init(
       _ client: ClientID, _ path: RelativePath, _ contents: Duplicates.Contents? = nil, isClaim: Bool = false,
-      isUrgent: Bool
+      isPrioritized: Bool
     ) {
       (self.client, self.path, self.contents) = (client, path, contents)
-      (self.isClaim, self.isUrgent) = (isClaim, isUrgent)
+      (self.isClaim, self.isPrioritized) = (isClaim, isPrioritized)
     }
 
     /// An order, or whoever wanted it, ends it.
@@ -263,7 +263,7 @@ struct TransferState: Hashable {
   mutating func admit(
     _ id: JobID, of client: ClientID, path: RelativePath, contents: Duplicates.Contents?, mustBegin: Bool
   ) -> [Action] {
-    add(id, Job(client, path, contents, isUrgent: clients[client]?.isUrgent == true))
+    add(id, Job(client, path, contents, isPrioritized: clients[client]?.isUrgent == true))
     return enqueue(id, mustBegin: mustBegin)
   }
 
@@ -271,15 +271,15 @@ struct TransferState: Hashable {
   mutating func admitCopy(
     _ id: JobID, of client: ClientID, path: RelativePath, contents: Duplicates.Contents?
   ) -> [Action] {
-    add(id, Job(client, path, contents, isUrgent: clients[client]?.isUrgent == true))
+    add(id, Job(client, path, contents, isPrioritized: clients[client]?.isUrgent == true))
     hold(id)
     return foundCopy(id, true)
   }
 
   /// Somebody is going to do something of his own to a path.
   mutating func claim(_ id: JobID, path: RelativePath) -> [Action] {
-    add(id, Job(Self.nobody, path, isClaim: true, isUrgent: false))
-    guard takePath(id) else { return lendUrgency(of: id) }
+    add(id, Job(Self.nobody, path, isClaim: true, isPrioritized: false))
+    guard takePath(id) else { return lendPriority(of: id) }
     move(id, to: .claimed)
     return [.granted(id)]
   }
@@ -324,21 +324,21 @@ struct TransferState: Hashable {
     return holding.waiting[..<next].flatMap { end($0, .stale) } + [.granted(claim)]
   }
 
-  /// Whom it waits for is as urgent as it is itself.
-  private mutating func lendUrgency(of id: JobID) -> [Action] {
-    guard let job = jobs[id], job.isUrgent else { return [] }
+  /// Whom it waits for has its priority.
+  private mutating func lendPriority(of id: JobID) -> [Action] {
+    guard let job = jobs[id], job.isPrioritized else { return [] }
     switch job.state {
-    case .waiting(.path): return paths[job.path].map { urge($0.holder) } ?? []
-    case .waiting(.duplicate): return duplicates.asking(job.contents).sorted().flatMap { urge($0) }
+    case .waiting(.path): return paths[job.path].map { prioritize($0.holder) } ?? []
+    case .waiting(.duplicate): return duplicates.asking(job.contents).sorted().flatMap { prioritize($0) }
     case .asking: return [.prioritize(id)]
     default: return []
     }
   }
 
-  private mutating func urge(_ id: JobID) -> [Action] {
-    guard jobs[id]?.isUrgent == false else { return [] }
-    jobs[id]?.isUrgent = true
-    return lendUrgency(of: id)
+  private mutating func prioritize(_ id: JobID) -> [Action] {
+    guard jobs[id]?.isPrioritized == false else { return [] }
+    jobs[id]?.isPrioritized = true
+    return lendPriority(of: id)
   }
 
   /// It waits for another job of its contents, and for nobody at its path.
@@ -351,12 +351,12 @@ struct TransferState: Hashable {
 
   private mutating func enqueue(_ id: JobID, mustBegin: Bool) -> [Action] {
     guard let job = jobs[id] else { return [] }
-    guard takePath(id) else { return lendUrgency(of: id) }
+    guard takePath(id) else { return lendPriority(of: id) }
     let most = clients[job.client]?.mostHeldBack ?? 0
     switch duplicates.admit(id, job.contents, mostWaiting: most, mustBegin: mustBegin) {
     case .wait:
       move(id, to: .waiting(.duplicate))
-      return lendUrgency(of: id)
+      return lendPriority(of: id)
     case .full: return remove(id, job) + [.postpone(id)]
     case .first, .placed:
       move(id, to: .waiting(.turn))
@@ -580,7 +580,7 @@ struct TransferState: Hashable {
     guard jobs[id]?.state == .waiting(.contents), !isStopping(id) else { return [] }
     guard isThere else { return bound(id) }
     if let job = jobs[id], paths[job.path] != nil { removeExhausted(id) }
-    return takePath(id) ? [.reserve(id)] : lendUrgency(of: id)
+    return takePath(id) ? [.reserve(id)] : lendPriority(of: id)
   }
 
   /// No job brings its contents any more.
@@ -705,7 +705,7 @@ struct TransferState: Hashable {
       guard case .pausing = job.state else { return nil }
       return goOn(id)
     case .prioritize:
-      return job.isUrgent ? nil : urge(id)
+      return job.isPrioritized ? nil : prioritize(id)
     }
   }
 

@@ -38,14 +38,6 @@ package struct SilentObserver: PassObserver {
   package func pass(_ event: PassEvent) {}
 }
 
-extension LedgerChange {
-  static func event(
-    when: Timestamp, code: String, path: RelativePath? = nil, bytes: UInt64? = nil, detail: String = ""
-  ) -> LedgerChange {
-    .event(Event(when: when, code: code, path: path, bytes: bytes, detail: detail))
-  }
-}
-
 /// How far a running pass is; read by whoever draws it. Any thread.
 package final class PassProgress: Sendable {
   package struct Snapshot: Sendable {
@@ -276,31 +268,4 @@ extension PassProgress.Snapshot {
 
   /// The same once nothing is transferred any more.
   static var noChanges: [LedgerChange] { PassProgress.Snapshot().changes }
-}
-
-extension StatusDocument.FeedTransfer {
-  /// As the ledger has it.
-  var encoded: String { "\(received) \(rate) \(total.map { String($0) } ?? "-")" }
-
-  init?(encoded: String) {
-    let parts = encoded.split(separator: " ")
-    guard parts.count == 3, let received = UInt64(parts[0]), let rate = UInt64(parts[1]) else { return nil }
-    self.init(received: received, total: UInt64(parts[2]), rate: rate)
-  }
-}
-
-extension StatusDocument.Progress {
-  /// As the ledger has it.
-  var encoded: String { "\(filesDone) \(filesTotal) \(bytesDone) \(bytesTotal) \(unknownSizes) \(rate)" }
-
-  init?(encoded: String) {
-    let parts = encoded.split(separator: " ")
-    guard parts.count == 6, let filesDone = Int(parts[0]), let filesTotal = Int(parts[1]),
-      let bytesDone = UInt64(parts[2]), let bytesTotal = UInt64(parts[3]), let unknown = Int(parts[4]),
-      let rate = UInt64(parts[5])
-    else { return nil }
-    self.init(
-      filesDone: filesDone, filesTotal: filesTotal, bytesDone: bytesDone, bytesTotal: bytesTotal,
-      unknownSizes: unknown, rate: rate)
-  }
 }

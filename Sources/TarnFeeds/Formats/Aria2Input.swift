@@ -51,7 +51,7 @@ struct Aria2Input: FeedFormat {
 
   /// `name=value`; nil when it is not so.
   private static func option(_ text: [UInt8]) -> (name: String, value: [UInt8])? {
-    let name = text.prefix { Percent.isLetter($0) || Percent.isDigit($0) || $0 == UInt8(ascii: "-") }
+    let name = text.prefix { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
     guard !name.isEmpty, name.endIndex < text.endIndex, text[name.endIndex] == UInt8(ascii: "=") else {
       return nil
     }

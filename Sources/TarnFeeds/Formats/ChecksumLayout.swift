@@ -74,8 +74,8 @@ enum ChecksumLayout: Equatable {
     if name.contains(0x2F) { return !name.contains(where: isBlank) }
     guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return false }
     let ending = name[(dot + 1)...]
-    return (1...10).contains(ending.count) && ending.contains(where: Percent.isLetter)
-      && ending.allSatisfy { Percent.isLetter($0) || Percent.isDigit($0) }
+    return (1...10).contains(ending.count) && ending.contains(where: \.isASCIILetter)
+      && ending.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit }
   }
 }
 
@@ -209,7 +209,7 @@ struct DigestFileName: Equatable {
     guard let dot = rest.lastIndex(of: UInt8(ascii: ".")), dot > rest.startIndex else { return nil }
     let kind = rest[(dot + 1)...]
     let algorithm = kind.withUnsafeBytes { DigestAlgorithm(name: $0) }
-    guard kind.first.map(Percent.isLetter) ?? false, let algorithm else { return nil }
+    guard kind.first.map(\.isASCIILetter) ?? false, let algorithm else { return nil }
     self.name = Array(name[..<dot])
     self.algorithm = kind.elementsEqual("sha".utf8) ? nil : algorithm
   }
@@ -238,7 +238,7 @@ enum DebianControl {
       guard line.first != 0x20, titles.contains(where: { title.elementsEqual($0.utf8) }) else { continue }
       let words = next.split(separator: 0x20)
       if next.first == 0x20, words.count >= 3, DigestWord.algorithms[words[0].count] != nil,
-        words[0].allSatisfy({ Percent.hexValue($0) != nil }), words[1].allSatisfy(Percent.isDigit)
+        words[0].allSatisfy({ Percent.hexValue($0) != nil }), words[1].allSatisfy(\.isASCIIDigit)
       {
         return true
       }

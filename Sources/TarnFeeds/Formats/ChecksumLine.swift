@@ -110,7 +110,7 @@ enum ChecksumLine: Equatable {
 
   /// `   size  hex  name`, as md5deep -z prints it; nil when it is not so.
   private static func sized(_ text: ArraySlice<UInt8>, _ untagged: DigestKind?) -> ChecksumLine? {
-    let digits = text.prefix(19).prefix { Percent.isDigit($0) }
+    let digits = text.prefix(19).prefix { $0.isASCIIDigit }
     let rest = text[digits.endIndex...]
     guard !digits.isEmpty, rest.begins(with: "  "),
       let size = UInt64(String(decoding: digits, as: UTF8.self)),
@@ -124,10 +124,10 @@ enum ChecksumLine: Equatable {
   /// `ALG (name) = hex`, openssl's `ALG(name)= hex`, and Base64 for hexadecimal; nil when it is not so.
   private static func tagged(_ text: ArraySlice<UInt8>) -> ChecksumLine? {
     let tag = text.prefix {
-      Percent.isLetter($0) || Percent.isDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "/")
+      $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "/")
     }
     let rest = text[tag.endIndex...].drop { $0 == 0x20 }
-    guard let first = tag.first, Percent.isLetter(first), rest.first == UInt8(ascii: "("),
+    guard let first = tag.first, first.isASCIILetter, rest.first == UInt8(ascii: "("),
       let (name, value) = parted(rest.dropFirst()), !name.isEmpty
     else { return nil }
     if lowercased(tag).elementsEqual("size".utf8), let size = bytes(value, isUnitNeeded: false) {

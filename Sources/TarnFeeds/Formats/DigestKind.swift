@@ -15,7 +15,7 @@ enum DigestKind: Equatable {
       self = .other
       return
     }
-    let words = name.split { !Percent.isLetter($0) && !Percent.isDigit($0) }
+    let words = name.split { !$0.isASCIILetter && !$0.isASCIIDigit }
     let isKnown = ["sha1", "sha2", "sha5", "md5"].contains { name.holds($0) }
     let isOther = words.indices.contains { index in
       let word = Self.withoutSum(words[index])
@@ -35,7 +35,7 @@ enum DigestKind: Equatable {
   /// The name of a kind with its size, and nothing else: `blake2b`, `sha3256`; not `blakes7`.
   private static func isPlainlyOther(_ word: ArraySlice<UInt8>) -> Bool {
     if word.begins(with: "blake") { return word.dropFirst(5).first.map { "23".utf8.contains($0) } ?? false }
-    if word.begins(with: "sha3"), !word.dropFirst(4).allSatisfy({ Percent.isDigit($0) }) { return false }
+    if word.begins(with: "sha3"), !word.dropFirst(4).allSatisfy({ $0.isASCIIDigit }) { return false }
     return !word.begins(with: "sm3") && isOther(word)
   }
 
@@ -73,7 +73,7 @@ enum DigestKind: Equatable {
 
   /// One word in lower case, such as `sha256sum`.
   private init?(word: [UInt8]) {
-    var folded = word.filter { Percent.isLetter($0) || Percent.isDigit($0) }
+    var folded = word.filter { $0.isASCIILetter || $0.isASCIIDigit }
     guard folded.count + 2 >= word.count else { return nil }
     if Self.isOther(folded[...]) {
       self = .other

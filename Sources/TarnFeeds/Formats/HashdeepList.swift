@@ -114,7 +114,7 @@ private struct HashdeepReading {
     guard !columns.isEmpty, fields.count == columns.count + 1, let name = fields.last, !name.isEmpty,
       zip(columns, fields).allSatisfy({ column, field in
         !field.isEmpty
-          && field.allSatisfy { column == .size ? Percent.isDigit($0) : Percent.hexValue($0) != nil }
+          && field.allSatisfy { column == .size ? $0.isASCIIDigit : Percent.hexValue($0) != nil }
       })
     else { return nil }
     var row = Row(name: Array(name))

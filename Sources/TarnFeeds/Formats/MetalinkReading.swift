@@ -154,7 +154,7 @@ private struct MetalinkReading<Version: MetalinkVersion> {
     case .hash: file.takeHash(value, type: type)
     case .url: if isFile { file.takeURL(value, priority: priority) }
     case .piece: if takesPieces { file.takePiece(value, index: pieceIndex) }
-    case .timestamp: if value.allSatisfy(Percent.isDigit) { file.timestamp = Array(value.prefix(20)) }
+    case .timestamp: if value.allSatisfy(\.isASCIIDigit) { file.timestamp = Array(value.prefix(20)) }
     case .pieces, nil: break
     }
     text = []

@@ -27,7 +27,7 @@ struct SFVList: FeedFormat {
       case .nothing, .size: continue
       case .file(let name, let crc):
         files += 1
-        areDates = areDates && crc.allSatisfy(Percent.isDigit)
+        areDates = areDates && crc.allSatisfy(\.isASCIIDigit)
         // The groups of another digest.
         guard isNamed || !Self.endsWithGroup(name) else { return false }
       case .malformed: break
@@ -111,7 +111,7 @@ private enum SFVLine {
     let rest = Array(parts[1].drop { $0 == 0x20 })
     let time = Array("dd:dd.dd dddd-dd-dd ".utf8)
     guard rest.count > time.count,
-      zip(time, rest).allSatisfy({ $0 == UInt8(ascii: "d") ? Percent.isDigit($1) : $0 == $1 })
+      zip(time, rest).allSatisfy({ $0 == UInt8(ascii: "d") ? $1.isASCIIDigit : $0 == $1 })
     else { return .nothing }
     return .size(name: Array(rest.dropFirst(time.count)), size)
   }

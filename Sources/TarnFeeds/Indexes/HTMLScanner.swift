@@ -41,7 +41,7 @@ struct HTMLScanner {
   private mutating func isTagNext() throws(FeedFailure) -> Bool {
     guard try hasByte() else { return true }
     let byte = block[position]
-    return Percent.isLetter(byte) || byte == 0x2F || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "?")
+    return byte.isASCIILetter || byte == 0x2F || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "?")
   }
 
   /// Passes over the content of an element that holds no markup, and over its end tag.

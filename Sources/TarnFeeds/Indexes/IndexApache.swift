@@ -83,7 +83,7 @@ struct ApacheIndex: IndexDialect {
 
   private static func isSize(_ word: [UInt8]) -> Bool {
     let digits = Array("KMGTPE".utf8).contains(word.last ?? 0) ? word.dropLast() : word[...]
-    return digits.contains(where: Percent.isDigit)
-      && digits.allSatisfy { Percent.isDigit($0) || $0 == 0x2E }
+    return digits.contains(where: \.isASCIIDigit)
+      && digits.allSatisfy { $0.isASCIIDigit || $0 == 0x2E }
   }
 }

@@ -50,7 +50,7 @@ struct IndexRows {
   private var row = IndexRow()
   /// Children of the directory that were handed on, and links of the list that lead out of it.
   private var names = 0
-  private var strangers = 0
+  private var foreign = 0
   /// Links to files that ask for something, so that what they stand for is not known.
   private var questions = 0
   var isPreformatted = false
@@ -66,7 +66,7 @@ struct IndexRows {
   }
 
   var doubt: String? {
-    if names == 0, strangers > 0 {
+    if names == 0, foreign > 0 {
       return "every link of the list leads out of the directory: it is served below another URL?"
     }
     if questions > 0 {
@@ -122,7 +122,7 @@ struct IndexRows {
     dialect.read(tag, into: &row)
     switch place.meaning(of: href) {
     case .here: break
-    case .elsewhere: if row.target == nil { strangers += 1 }
+    case .elsewhere: if row.target == nil { foreign += 1 }
     case .question: if row.target == nil { questions += 1 }
     case .misread(let name):
       guard row.target == nil else { return }

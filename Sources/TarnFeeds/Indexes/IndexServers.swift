@@ -103,7 +103,7 @@ struct IISIndex: IndexDialect {
   /// The last word, when it stands in a column of its own: the last word of a date may be a year.
   private static func size(_ text: [UInt8]) -> UInt64? {
     let text = trimmed(text)
-    let digits = text.reversed().prefix { Percent.isDigit($0) }.count
+    let digits = text.reversed().prefix { $0.isASCIIDigit }.count
     let gap = text.dropLast(digits).suffix(2)
     guard gap.count == 2, gap.allSatisfy(isBlank) || digits > 4 && gap.last == 0x20 else { return nil }
     return IndexSize.exact(text.suffix(digits))

@@ -20,7 +20,7 @@ enum IndexSize {
 
   /// Whole bytes; nil for anything rounded.
   static func exact(_ text: some Collection<UInt8>) -> UInt64? {
-    guard !text.isEmpty, text.allSatisfy(Percent.isDigit),
+    guard !text.isEmpty, text.allSatisfy(\.isASCIIDigit),
       let size = UInt64(String(decoding: text, as: UTF8.self)), size <= Int64.max
     else { return nil }
     return size
@@ -31,7 +31,7 @@ enum IndexSize {
   /// - Returns: nil for anything else.
   static func shown(_ words: some Collection<[UInt8]>, _ units: Units = .unknown) -> Shown? {
     guard let word = words.first else { return nil }
-    let number = word.prefix { Percent.isDigit($0) || $0 == 0x2E }
+    let number = word.prefix { $0.isASCIIDigit || $0 == 0x2E }
     let letters = word[number.endIndex...]
     if letters.isEmpty, let next = words.dropFirst().first, let unit = Unit(next[...]),
       let range = range(number, unit, units)

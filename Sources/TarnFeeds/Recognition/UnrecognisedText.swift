@@ -133,14 +133,14 @@ struct UnrecognisedText {
     let kinds = ["DIST", "AUX", "EBUILD", "MISC", "DATA", "MANIFEST"]
     let isGentoo = words.allSatisfy { words in
       words.count >= 5 && kinds.contains { words[0].elementsEqual($0.utf8) }
-        && words[2].allSatisfy(Percent.isDigit)
+        && words[2].allSatisfy(\.isASCIIDigit)
     }
     if isGentoo {
       return Likeness(
         "a Manifest of Gentoo, which does not say where its files are", Unrecognised.urlListAdvice)
     }
     let sums = words.filter { words in
-      words.count >= 3 && words[0].allSatisfy(Percent.isDigit) && words[1].allSatisfy(Percent.isDigit)
+      words.count >= 3 && words[0].allSatisfy(\.isASCIIDigit) && words[1].allSatisfy(\.isASCIIDigit)
     }
     if 2 * sums.count > words.count {
       return Likeness("a list of the sums of cksum or sum, which are no digests", Self.sumsAdvice)

@@ -103,7 +103,7 @@ enum Charset: Equatable {
     default: break
     }
     let isPlain = folded.utf8.allSatisfy {
-      Percent.isLetter($0) || Percent.isDigit($0) || [0x2D, 0x5F, 0x2E, 0x3A].contains($0)
+      $0.isASCIILetter || $0.isASCIIDigit || [0x2D, 0x5F, 0x2E, 0x3A].contains($0)
     }
     guard isPlain, (1...40).contains(folded.utf8.count), !folded.hasPrefix("utf"), !folded.hasPrefix("ucs"),
       !folded.hasPrefix("iso-10646"), let converter = Converter(from: folded)

@@ -19,7 +19,7 @@ enum FeedDate {
   static func parse(_ text: [UInt8]) -> Timestamp? {
     let text = withoutComments(trimmed(text))
     guard (4...maximumLength).contains(text.count) else { return nil }
-    if text.prefix(4).allSatisfy(Percent.isDigit) { return iso(text) }
+    if text.prefix(4).allSatisfy(\.isASCIIDigit) { return iso(text) }
     return mail(text)
   }
 
@@ -40,7 +40,7 @@ enum FeedDate {
 
   /// `2023-11-14T22:13:20.5+01:00` and its shorter forms down to the year (W3C-DTF), also without dashes.
   private static func iso(_ text: [UInt8]) -> Timestamp? {
-    let run = text.prefix { Percent.isDigit($0) }
+    let run = text.prefix { $0.isASCIIDigit }
     guard run.count != 8 else {
       let rest = text[8...]
       let dashed = run[0..<4] + [0x2D] + run[4..<6] + [0x2D] + run[6..<8]
@@ -61,7 +61,7 @@ enum FeedDate {
   /// One or two digits behind a mark.
   private static func part(_ rest: inout ArraySlice<UInt8>, behind mark: UInt8?) -> Int? {
     guard let mark, rest.first == mark else { return nil }
-    let digits = rest.dropFirst().prefix { Percent.isDigit($0) }
+    let digits = rest.dropFirst().prefix { $0.isASCIIDigit }
     guard (1...2).contains(digits.count) else { return nil }
     rest = rest[digits.endIndex...]
     return number(digits)
@@ -77,13 +77,13 @@ enum FeedDate {
     var time: Time?
     var offset: Int?
     for word in words(text) {
-      if Percent.isDigit(word[0]), word.contains(0x3A) {
+      if word[0].isASCIIDigit, word.contains(0x3A) {
         var rest = word[...]
         guard time == nil, let found = Time(&rest) else { return nil }
         time = found
         if !rest.isEmpty { offset = offset ?? Self.offset(Array(rest)) }
-      } else if Percent.isDigit(word[0]) {
-        let digits = word.prefix { Percent.isDigit($0) }
+      } else if word[0].isASCIIDigit {
+        let digits = word.prefix { $0.isASCIIDigit }
         guard let value = number(digits), digits.count <= 4 else { return nil }
         if day == nil, digits.count <= 2 {
           day = value
@@ -106,7 +106,7 @@ enum FeedDate {
   private static func words(_ text: [UInt8]) -> [[UInt8]] {
     var result: [[UInt8]] = []
     for word in text.split(whereSeparator: { isBlank($0) || $0 == 0x2C }) {
-      let isDate = word.first.map(Percent.isDigit) == true && word.contains(where: Percent.isLetter)
+      let isDate = word.first.map(\.isASCIIDigit) == true && word.contains(where: \.isASCIILetter)
       let parts =
         isDate && !word.contains(0x3A) ? word.split(whereSeparator: { $0 == 0x2D || $0 == 0x2F }) : [word]
       result += parts.map { Array($0) }
@@ -137,7 +137,7 @@ enum FeedDate {
 
   /// `+0100`, `+01:00`, `+1`, `GMT+1`, `EST`, `Z`, nothing; in seconds.
   private static func offset(_ text: [UInt8]) -> Int? {
-    let name = text.prefix { Percent.isLetter($0) }
+    let name = text.prefix { $0.isASCIILetter }
     var hours = 0
     if !name.isEmpty {
       if let known = zones[String(decoding: lowercased(name), as: UTF8.self)] {
@@ -157,7 +157,7 @@ enum FeedDate {
   }
 
   private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
-    guard (1...9).contains(digits.count), digits.allSatisfy(Percent.isDigit) else { return nil }
+    guard (1...9).contains(digits.count), digits.allSatisfy(\.isASCIIDigit) else { return nil }
     return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
 
@@ -172,7 +172,7 @@ enum FeedDate {
 
     /// `22:13`, `22:13:20`, `22:13:20.5`, `221320`; midnight when the text begins with none of them.
     init?(_ rest: inout ArraySlice<UInt8>) {
-      let run = rest.prefix { Percent.isDigit($0) }
+      let run = rest.prefix { $0.isASCIIDigit }
       guard !run.isEmpty else { return }
       if run.count == 6 || run.count == 4 {
         rest = rest[run.endIndex...]
@@ -192,7 +192,7 @@ enum FeedDate {
 
     private mutating func takeFraction(_ rest: inout ArraySlice<UInt8>) {
       guard rest.first == 0x2E || rest.first == 0x2C else { return }
-      let digits = rest.dropFirst().prefix { Percent.isDigit($0) }
+      let digits = rest.dropFirst().prefix { $0.isASCIIDigit }
       guard !digits.isEmpty else { return }
       rest = rest[digits.endIndex...]
       let padded = digits.prefix(9) + Array(repeating: 0x30, count: max(0, 9 - digits.count))

@@ -43,7 +43,7 @@ enum FeedTime {
     var rest = text[19...]
     var fraction = 0
     if rest.first == 0x2E {
-      let digits = rest.dropFirst().prefix { Percent.isDigit($0) }
+      let digits = rest.dropFirst().prefix { $0.isASCIIDigit }
       guard !digits.isEmpty, let value = nanoseconds(digits) else { return nil }
       fraction = value
       rest = rest[digits.endIndex...]
@@ -58,7 +58,7 @@ enum FeedTime {
   static func seconds(_ text: [UInt8]) -> Timestamp? {
     let isNegative = text.first == 0x2D
     let digits = text.drop { $0 == 0x2D }
-    let whole = digits.prefix { Percent.isDigit($0) }
+    let whole = digits.prefix { $0.isASCIIDigit }
     guard let seconds = Int64(String(decoding: whole, as: UTF8.self)) else { return nil }
     var rest = digits[whole.endIndex...]
     var fraction = 0
@@ -84,7 +84,7 @@ enum FeedTime {
   }
 
   private static func nanoseconds(_ digits: ArraySlice<UInt8>) -> Int? {
-    guard digits.allSatisfy(Percent.isDigit) else { return nil }
+    guard digits.allSatisfy(\.isASCIIDigit) else { return nil }
     let padded = Array(digits.prefix(9)) + Array(repeating: 0x30, count: max(0, 9 - digits.count))
     return number(padded[...])
   }
@@ -98,7 +98,7 @@ enum FeedTime {
     guard !digits.isEmpty else { return nil }
     var value = 0
     for digit in digits {
-      guard Percent.isDigit(digit) else { return nil }
+      guard digit.isASCIIDigit else { return nil }
       value = value * 10 + Int(digit - 0x30)
     }
     return value

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// Host names in Unicode as they go over the wire: IDNA, with punycode (RFC 3492) and the mappings of UTS 46 that need no
 /// tables. libidn2 would know each character's version of Unicode; a host that does not exist is all that is missed.
 package enum HostName {
@@ -78,7 +80,7 @@ package enum HostName {
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII {
       let byte = UInt8(scalar.value)
-      return Percent.isLetter(byte) || Percent.isDigit(byte) || "-._".unicodeScalars.contains(scalar)
+      return byte.isASCIILetter || byte.isASCIIDigit || "-._".unicodeScalars.contains(scalar)
     }
     switch scalar.properties.generalCategory {
     // Joiners are parts of words in some scripts.

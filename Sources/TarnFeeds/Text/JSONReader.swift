@@ -198,7 +198,7 @@ struct JSONReader {
     var text: [UInt8] = []
     while try hasByte() {
       let byte = buffer[position]
-      guard Percent.isDigit(byte) || Self.isNumberMark(byte) else { break }
+      guard byte.isASCIIDigit || Self.isNumberMark(byte) else { break }
       text.append(byte)
       position += 1
       guard text.count <= Self.maximumNumber else { throw malformed("a number is too long") }
@@ -218,11 +218,11 @@ struct JSONReader {
   private mutating func plainWhole() throws(FeedFailure) -> UInt64? {
     guard (0x31...0x39).contains(try significant()) else { return nil }
     var (value, stop) = (UInt64(0), position)
-    while stop < buffer.count, Percent.isDigit(buffer[stop]), stop - position < 18 {
+    while stop < buffer.count, buffer[stop].isASCIIDigit, stop - position < 18 {
       value = value * 10 + UInt64(buffer[stop] & 15)
       stop += 1
     }
-    guard stop < buffer.count, !Percent.isDigit(buffer[stop]), !Self.isNumberMark(buffer[stop]) else {
+    guard stop < buffer.count, !buffer[stop].isASCIIDigit, !Self.isNumberMark(buffer[stop]) else {
       return nil
     }
     position = stop
@@ -394,7 +394,7 @@ struct JSONReader {
   private static func isNumber(_ text: [UInt8]) -> Bool {
     var rest = text[...]
     func digits() -> Int {
-      let run = rest.prefix { Percent.isDigit($0) }
+      let run = rest.prefix { $0.isASCIIDigit }
       rest = rest[run.endIndex...]
       return run.count
     }

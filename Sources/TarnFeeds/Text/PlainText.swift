@@ -59,7 +59,7 @@ enum PlainText {
     var rest = text[...]
     while let byte = rest.first {
       let next = rest.dropFirst().first ?? 0x20
-      let isTag = Percent.isLetter(next) || next == UInt8(ascii: "/") || next == UInt8(ascii: "!")
+      let isTag = next.isASCIILetter || next == UInt8(ascii: "/") || next == UInt8(ascii: "!")
       guard byte == UInt8(ascii: "<"), isTag else {
         result.append(byte)
         rest = rest.dropFirst()
@@ -107,7 +107,7 @@ enum PlainText {
   /// The index behind a tag that begins the text, with its attributes; nil where none does.
   private static func endOfHTMLTag(_ text: ArraySlice<UInt8>) -> Int? {
     let isEnd = text.dropFirst().first == UInt8(ascii: "/")
-    let name = text.dropFirst(isEnd ? 2 : 1).prefix { Percent.isLetter($0) || Percent.isDigit($0) }
+    let name = text.dropFirst(isEnd ? 2 : 1).prefix { $0.isASCIILetter || $0.isASCIIDigit }
     let inner = text[name.endIndex...].prefix { $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: ">") }
     let end = inner.endIndex
     guard isHTML(lowercased(name)), end < text.endIndex, text[end] == UInt8(ascii: ">") else { return nil }
@@ -120,7 +120,7 @@ enum PlainText {
   static func character(named name: ArraySlice<UInt8>) -> [UInt8]? {
     if name.first == UInt8(ascii: "#") { return character(numbered: name.dropFirst()) }
     guard !name.isEmpty, name.count < maximumReference,
-      name.allSatisfy({ Percent.isLetter($0) || Percent.isDigit($0) })
+      name.allSatisfy({ $0.isASCIILetter || $0.isASCIIDigit })
     else { return nil }
     if name.elementsEqual("apos".utf8) { return [0x27] }
     let description = (Array(name) + [0]).withUnsafeBufferPointer { htmlEntityLookup($0.baseAddress) }
@@ -132,7 +132,7 @@ enum PlainText {
     let isHex = digits.first.map { $0 | 0x20 == UInt8(ascii: "x") } ?? false
     let digits = isHex ? digits.dropFirst() : digits
     guard (1...8).contains(digits.count),
-      digits.allSatisfy({ isHex ? Percent.hexValue($0) != nil : Percent.isDigit($0) }),
+      digits.allSatisfy({ isHex ? Percent.hexValue($0) != nil : $0.isASCIIDigit }),
       let value = UInt32(String(decoding: digits, as: UTF8.self), radix: isHex ? 16 : 10)
     else { return nil }
     if (0x80...0x9F).contains(value) { return Charset.windows1252(UInt8(value)) }
@@ -159,7 +159,7 @@ enum PlainText {
   }
 
   private static func breaksLine(_ tag: ArraySlice<UInt8>) -> Bool {
-    let name = lowercased(tag.dropFirst().drop { $0 == UInt8(ascii: "/") }.prefix { Percent.isLetter($0) })
+    let name = lowercased(tag.dropFirst().drop { $0 == UInt8(ascii: "/") }.prefix { $0.isASCIILetter })
     return ["br", "p", "div", "li", "hr", "tr", "td"].contains { name.elementsEqual($0.utf8) }
   }
 }

@@ -77,7 +77,7 @@ struct URLReference: Equatable {
       case UInt8(ascii: ":") where isHost && !isBracket:
         guard length > 0 else { return false }
         isPort = true
-      case _ where isHost && isPort && !Percent.isDigit(byte): return false
+      case _ where isHost && isPort && !byte.isASCIIDigit: return false
       default:
         guard keeps[Int(byte)] else { return false }
         length += 1
@@ -154,7 +154,7 @@ struct URLReference: Equatable {
     // Perhaps a user's name, and a password with a slash in it.
     let isBracket = host.contains(UInt8(ascii: "["))
     let port = isBracket ? [] : host.split(separator: UInt8(ascii: ":")).dropFirst().last ?? []
-    guard port.allSatisfy(Percent.isDigit) else { return "its URL's port is no number" }
+    guard port.allSatisfy(\.isASCIIDigit) else { return "its URL's port is no number" }
     return host.contains(UInt8(ascii: "%")) ? "'\(Printable.escape(host))' is no name of a host" : nil
   }
 
@@ -170,8 +170,8 @@ struct URLReference: Equatable {
   }
 
   private static func isScheme(_ text: ArraySlice<UInt8>) -> Bool {
-    guard let first = text.first, Percent.isLetter(first) else { return false }
-    return text.allSatisfy { Percent.isLetter($0) || Percent.isDigit($0) || [0x2B, 0x2D, 0x2E].contains($0) }
+    guard let first = text.first, first.isASCIILetter else { return false }
+    return text.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || [0x2B, 0x2D, 0x2E].contains($0) }
   }
 
   /// Whether a segment is `.` or `..`: a dot alone says nothing, for most names have one.
@@ -217,7 +217,7 @@ package enum Percent {
   /// What a path segment keeps as it is: unreserved characters and these (RFC 3986 pchar).
   private static let keptInSegment: [Bool] = (0..<256).map { value in
     let byte = UInt8(value)
-    return isLetter(byte) || isDigit(byte) || Array("-._~!$'()*,;:@&=+".utf8).contains(byte)
+    return byte.isASCIILetter || byte.isASCIIDigit || Array("-._~!$'()*,;:@&=+".utf8).contains(byte)
   }
 
   /// What a whole URL may hold: everything printable but these.
@@ -304,7 +304,7 @@ package enum Percent {
 
   /// As `UInt64` reads it; what has digits alone, and not too many, without a detour.
   static func wholeNumber(_ text: [UInt8]) -> UInt64? {
-    guard (1...18).contains(text.count), text.allSatisfy(isDigit) else {
+    guard (1...18).contains(text.count), text.allSatisfy(\.isASCIIDigit) else {
       return UInt64(String(decoding: text, as: UTF8.self))
     }
     return text.reduce(0) { $0 * 10 + UInt64($1 & 15) }
@@ -319,6 +319,4 @@ package enum Percent {
     }
   }
 
-  static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-  static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }

@@ -176,7 +176,7 @@ struct WindowItem {
 enum WindowValue {
   /// Bytes; nil for 0 and for what is no whole number up to 2^63-1.
   static func length(_ text: [UInt8]?) -> UInt64? {
-    guard let text = text.map({ trimmed($0) }), !text.isEmpty, text.allSatisfy(Percent.isDigit),
+    guard let text = text.map({ trimmed($0) }), !text.isEmpty, text.allSatisfy(\.isASCIIDigit),
       let length = UInt64(String(decoding: text, as: UTF8.self)), (1...UInt64(Int64.max)).contains(length)
     else { return nil }
     return length
@@ -185,7 +185,7 @@ enum WindowValue {
   /// Of a season or an episode: a line with a digit in it, short enough to be a number.
   static func number(_ text: [UInt8]) -> [UInt8]? {
     let line = PlainText.line(text)
-    return (1...32).contains(line.count) && line.contains(where: Percent.isDigit) ? line : nil
+    return (1...32).contains(line.count) && line.contains(where: \.isASCIIDigit) ? line : nil
   }
 
   /// `audio/mpeg` out of ` Audio/MPEG; charset=x`; nil for what is no media type.
@@ -196,7 +196,7 @@ enum WindowValue {
     let isToken = halves.allSatisfy { half in
       !half.isEmpty
         && half.allSatisfy {
-          Percent.isLetter($0) || Percent.isDigit($0) || Array("!#$&-^_.+".utf8).contains($0)
+          $0.isASCIILetter || $0.isASCIIDigit || Array("!#$&-^_.+".utf8).contains($0)
         }
     }
     return halves.count == 2 && isToken && essence.count <= 255 ? essence : nil

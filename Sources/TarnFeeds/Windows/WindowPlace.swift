@@ -50,7 +50,7 @@ struct WindowPlace {
     var rest = text
     while let open = rest.firstIndex(of: UInt8(ascii: "<")) {
       let name = rest[(open + 1)...].drop { $0 == UInt8(ascii: "/") }.prefix {
-        Percent.isLetter($0) || Percent.isDigit($0)
+        $0.isASCIILetter || $0.isASCIIDigit
       }
       guard PlainText.isHTML(name) else { return false }
       rest = rest[name.endIndex...]

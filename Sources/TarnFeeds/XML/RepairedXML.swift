@@ -159,7 +159,7 @@ final class RepairedXML: ByteSource {
     let rest = buffer[position...].dropFirst()
     let isEnd = rest.first == UInt8(ascii: "/")
     let name = isEnd ? rest.dropFirst() : rest
-    let begins = name.first.map { Percent.isLetter($0) || $0 == 0x5F || $0 == 0x3A || $0 >= 0x80 } ?? false
+    let begins = name.first.map { $0.isASCIILetter || $0 == 0x5F || $0 == 0x3A || $0 >= 0x80 } ?? false
     position += 1
     guard begins else {
       if sawElement { output += "&lt;".utf8 }

@@ -1,6 +1,8 @@
 import Glibc
 import LinuxShim
 package import TarnCore
+import TarnCrypto
+package import TarnRuntime
 
 /// Where a mirror keeps what is its own: `FOLDER/.tarn/` with the id (the marker), the ledger, `partial/`,
 /// `trash/` and the lock; or, with `--state DIR`, that directory, and a small file `FOLDER/.tarn` that names it.
@@ -164,5 +166,459 @@ package struct FolderHome: Sendable, Equatable {
   /// Tarn's own name does not count.
   static func isEmpty(_ root: Descriptor) throws(FolderFailure) -> Bool {
     try FolderScan(Beneath(root: root), .everything).next() == nil
+  }
+}
+
+extension FolderHome {
+  /// Makes the folder and its parents where they are missing, and a new mirror's state in it. Durable. What a
+  /// crash left half made is finished; two that make one at a time get the same.
+  ///
+  /// - Parameters:
+  ///   - folder: absolute.
+  ///   - state: `--state`, absolute; nil for `FOLDER/.tarn`.
+  /// - Throws: `otherFileSystem` when `state` is on another one: publishing is a rename.
+  package static func create(
+    folder: String, state: String?, random: any RandomSource = SystemRandom()
+  ) throws(FolderFailure) -> FolderHome {
+    try make(folder: folder, state: state, random: random).home
+  }
+
+  /// The same, and what this very call made, as the kernel told it: not what was missing in a look before.
+  package static func make(
+    folder: String, state: String?, random: any RandomSource = SystemRandom()
+  ) throws(FolderFailure) -> (home: FolderHome, made: CreatedParts) {
+    var made = CreatedParts()
+    do throws(FolderFailure) {
+      return (try make(folder, state, random, &made), made)
+    } catch {
+      made.takeBack()
+      throw error
+    }
+  }
+
+  private static func make(
+    _ folder: String, _ state: String?, _ random: any RandomSource, _ made: inout CreatedParts
+  ) throws(FolderFailure) -> FolderHome {
+    try makeDirectories(folder, mode: 0o755, &made.directories)
+    let root = try Descriptor.directory(at: folder)
+    var home = FolderHome(folder: folder, stateDirectory: folder + "/" + markerName, id: "")
+    if let state {
+      try makeDirectories(state, mode: 0o700, &made.directories)
+      home = FolderHome(folder: folder, stateDirectory: try realPath(state), id: "")
+      try refuseNesting(try realPath(folder), home.stateDirectory)
+    } else {
+      try makeOwn(markerName, in: root, home.stateDirectory) { made.add($0, of: home) }
+    }
+    let directory = home.stateDirectory
+    let held = try Descriptor.directory(at: directory)
+    try checkOwn(held, directory)
+    try checkMount(root, held, folder, directory)
+    for part in ownDirectories {
+      try makeOwn(part, in: held, directory + "/" + part) { made.add($0, of: home) }
+    }
+    let (id, isNew) = try makeID(held, directory, random)
+    home = FolderHome(folder: folder, stateDirectory: directory, id: id)
+    if isNew { made.add(directory + "/" + idName, of: home) }
+    // The marker never names a state that a power cut takes back.
+    try held.sync(directory.utf8)
+    if state != nil, try makePointer(id, directory, held: held, root: root, folder) {
+      made.add(folder + "/" + markerName, of: home)
+    }
+    try root.sync(folder.utf8)
+    return home
+  }
+
+  /// Opens the folder; links in the path given are followed here, once.
+  ///
+  /// - Parameters:
+  ///   - probe: for tests; called before each step that can fail.
+  ///   - renameFlags: for tests; false behaves like a file system whose renames take no flags.
+  /// - Throws: `permission` when Tarn's own directories belong to somebody else, or others can write in them.
+  package func open(
+    hashing: any Hashing = OpenSSLHashing(), random: any RandomSource = SystemRandom(),
+    probe: FolderProbe? = nil, renameFlags: Bool = true
+  ) throws(FolderFailure) -> LocalFolder {
+    let root = try Descriptor.directory(at: folder)
+    let state =
+      isInner
+      ? try Self.openOwn(Self.markerName, in: root, stateDirectory)
+      : try Descriptor.directory(at: stateDirectory)
+    try Self.checkOwn(state, stateDirectory)
+    try Self.checkMount(root, state, folder, stateDirectory)
+    return LocalFolder(
+      home: self, root: root, partial: try own("partial", in: state), trash: try own("trash", in: state),
+      hashing: hashing, random: random, renamer: Renamer(probe: probe, hasFlags: renameFlags))
+  }
+
+  /// `partial` or `trash`; made when it is gone.
+  private func own(_ name: String, in state: Descriptor) throws(FolderFailure) -> Descriptor {
+    let path = stateDirectory + "/" + name
+    if try Self.makeOwn(name, in: state, path) { try state.sync(stateDirectory.utf8) }
+    return try Self.openOwn(name, in: state, path)
+  }
+
+  // MARK: Making
+
+  /// The id, unless there is one already.
+  private static func makeID(
+    _ held: Descriptor, _ directory: String, _ random: any RandomSource
+  ) throws(FolderFailure) -> (id: String, isNew: Bool) {
+    if let id = try readID(directory) { return (id, false) }
+    let id = random.name()
+    do throws(FolderFailure) {
+      try SmallFile.write(id + "\n", beside: "\(idName).\(random.name())", in: held, as: idName, in: held)
+      return (id, true)
+    } catch {
+      // Another one was faster.
+      guard error.code == .exists else { throw error }
+    }
+    guard let made = try readID(directory) else {
+      throw FolderFailure(.exists, "\(Printable.escape(directory))/\(idName) is no id of a mirror")
+    }
+    return (made, false)
+  }
+
+  /// - Returns: false when it was there already.
+  private static func makePointer(
+    _ id: String, _ directory: String, held: Descriptor, root: Descriptor, _ folder: String
+  ) throws(FolderFailure) -> Bool {
+    let text = pointer(id: id, directory: directory)
+    do throws(FolderFailure) {
+      try SmallFile.write(text, beside: "\(markerName).\(id)", in: held, as: markerName, in: root)
+      return true
+    } catch {
+      guard error.code == .exists, let there = try readPointer(folder + "/" + markerName), there.id == id
+      else {
+        throw error
+      }
+      return false
+    }
+  }
+
+  /// Each missing one with this mode, durable in its parent. Links are followed: the path is the user's.
+  private static func makeDirectories(
+    _ path: String, mode: UInt32, _ made: inout [String]
+  ) throws(FolderFailure) {
+    if let stat = try FileStat.following(path) {
+      guard stat.kind == .directory else {
+        throw FolderFailure(cannot: "make the directory", path.utf8, errno: ENOTDIR)
+      }
+      return
+    }
+    var parent = "/"
+    if let slash = path.lastIndex(of: "/"), slash != path.startIndex { parent = String(path[..<slash]) }
+    try makeDirectories(parent, mode: 0o755, &made)
+    let result = tarn_make_directory(AT_FDCWD, cString(path), mode)
+    if result == -EEXIST { return }
+    try kernel("make the directory", path.utf8, result)
+    made.append(path)
+    let fresh = try Descriptor.directory(at: path)
+    try kernel("set the mode of", path.utf8, fresh.use { tarn_set_mode($0, mode) })
+    try Descriptor.directory(at: parent).sync(parent.utf8)
+  }
+
+  /// One of Tarn's own directories, 0700 whatever the umask. The caller makes its name durable.
+  ///
+  /// - Parameter made: gets the path as soon as it is there.
+  /// - Returns: false when it was there already: it is somebody else's doing then.
+  @discardableResult
+  private static func makeOwn(
+    _ name: String, in parent: Descriptor, _ path: String, made: (String) -> Void = { _ in }
+  ) throws(FolderFailure) -> Bool {
+    let result = parent.use { tarn_make_directory($0, cString(name), 0o700) }
+    if result == -EEXIST { return false }
+    try kernel("make the directory", path.utf8, result)
+    made(path)
+    let fresh = try openOwn(name, in: parent, path)
+    try kernel("set the mode of", path.utf8, fresh.use { tarn_set_mode($0, 0o700) })
+    return true
+  }
+
+  private static func openOwn(
+    _ name: String, in parent: Descriptor, _ path: String
+  ) throws(FolderFailure) -> Descriptor {
+    let number = parent.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+    if number == -ELOOP || number == -ENOTDIR {
+      // A link says either, by where it leads.
+      let isLink = try FileStat.at(parent, cString(name))?.kind == .symbolicLink
+      throw FolderFailure(
+        isLink ? .link : .notDirectory,
+        "\(Printable.escape(path)) is \(isLink ? "a symbolic link" : "no directory"): Tarn keeps its own there, and "
+          + "follows nothing; put the directory back, or remove what stands there, and a new one is made",
+        errno: -number)
+    }
+    let opened = Descriptor(try kernel("open the directory", path.utf8, number))
+    try checkOwn(opened, path)
+    return opened
+  }
+
+  // MARK: Checking
+
+  /// What others can write in is no place for files that are taken for checked. Root may open everybody's.
+  private static func checkOwn(_ directory: Descriptor, _ path: String) throws(FolderFailure) {
+    let stat = try FileStat.of(directory, path.utf8)
+    guard stat.owner == geteuid() || geteuid() == 0, stat.permissions & 0o022 == 0 else {
+      throw FolderFailure(
+        .permission,
+        "\(Printable.escape(path)) belongs to another user or can be written by others: chown it, and chmod 700",
+        errno: EACCES)
+    }
+  }
+
+  private static func checkMount(
+    _ root: Descriptor, _ held: Descriptor, _ folder: String, _ state: String
+  ) throws(FolderFailure) {
+    guard try FileStat.of(root, folder.utf8).isSameMount(as: FileStat.of(held, state.utf8)) else {
+      throw FolderFailure(
+        .otherFileSystem,
+        "\(Printable.escape(state)) is not on the file system of \(Printable.escape(folder)); --state has to be",
+        errno: EXDEV)
+    }
+  }
+
+  private static func realPath(_ path: String) throws(FolderFailure) -> String {
+    var error: Int32 = 0
+    guard let real = tarn_real_path(cString(path), &error) else {
+      throw FolderFailure(cannot: "resolve", path.utf8, errno: -error)
+    }
+    defer { free(real) }
+    guard let text = String(validatingCString: real) else {
+      throw FolderFailure(.other, "\(Printable.escape(path)): its real path is not UTF-8")
+    }
+    return text
+  }
+
+  /// State inside of the folder would be taken for its contents, and the other way round for Tarn's own.
+  private static func refuseNesting(_ folder: String, _ state: String) throws(FolderFailure) {
+    guard !(state + "/").hasPrefix(folder + "/"), !(folder + "/").hasPrefix(state + "/") else {
+      throw FolderFailure(
+        .other,
+        "\(Printable.escape(state)) and \(Printable.escape(folder)) lie in each other; --state has to lie beside"
+      )
+    }
+  }
+}
+
+extension FolderHome {
+  /// The first mirror found below a folder, whoever made it. Reads all directories there; links are not followed, and what cannot be
+  /// read is passed by.
+  package static func mirror(below folder: String) -> String? {
+    var directories = subdirectories(of: Array(folder.utf8))
+    while let directory = directories.popLast() {
+      let path = String(decoding: directory, as: UTF8.self)
+      if case .mirror? = try? inspect(folder: path, state: nil) { return path }
+      directories += subdirectories(of: directory)
+    }
+    return nil
+  }
+
+  private static func subdirectories(of directory: [UInt8]) -> [[UInt8]] {
+    guard let stream = opendir(cString(directory)) else { return [] }
+    defer { closedir(stream) }
+    var found: [[UInt8]] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: UInt8.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+          Array(UnsafeBufferPointer(start: $0, count: strlen($0)))
+        }
+      }
+      let isOwn = [".", "..", markerName].contains { name.elementsEqual($0.utf8) }
+      if !isOwn, isDirectory(stream, entry.pointee.d_type, name) {
+        found.append(directory + [UInt8(ascii: "/")] + name)
+      }
+    }
+    return found
+  }
+
+  /// Not every file system tells the kind with the name (readdir(3)).
+  private static func isDirectory(_ stream: OpaquePointer, _ kind: UInt8, _ name: [UInt8]) -> Bool {
+    guard kind == DT_UNKNOWN else { return kind == DT_DIR }
+    var status = stat()
+    guard fstatat(dirfd(stream), cString(name), &status, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
+    return status.st_mode & S_IFMT == S_IFDIR
+  }
+}
+
+extension FolderHome {
+  /// Removes what is Tarn's own; the files of the folder stay. The lock is held by the caller. After a crash it
+  /// can be called again: the marker goes when all else is gone. The folder may be gone itself.
+  ///
+  /// What Tarn did not make there stays, and its directory with it.
+  package func remove() throws(FolderFailure) {
+    let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
+    for name in Self.ownDirectories { try Self.removeAll(name, in: state) }
+    // Only now: a first pass that had hardly any descriptors is taken back, too.
+    let root = try FileStat.following(folder) == nil ? nil : Descriptor.directory(at: folder)
+    let last: Set<String> = [Self.idName, Self.lockName]
+    let names = try state.list().map(\.name)
+    for name in names where !last.contains(name) && Self.isOwn(name) { try state.remove(name) }
+    if !isInner, let root { try kernel("remove", folder.utf8, Self.unlink(Self.markerName, in: root)) }
+    for name in last.sorted() { try state.remove(name) }
+    let result = tarn_remove_directory(AT_FDCWD, cString(stateDirectory))
+    if result != -ENOTEMPTY { try kernel("remove", stateDirectory.utf8, result) }
+    try root?.sync(folder.utf8)
+  }
+
+  /// Whether the folder holds nothing but Tarn's own, and the state nothing but what a first pass makes: no ledger
+  /// that was set aside, no file on its way or in the trash. False when it cannot be told.
+  package func isBare() -> Bool {
+    do throws(FolderFailure) {
+      guard try Self.isEmpty(Descriptor.directory(at: folder)) else { return false }
+      return try isStateBare()
+    } catch {
+      return false
+    }
+  }
+
+  /// The half of `isBare` that is about the state.
+  func isStateBare() throws(FolderFailure) -> Bool {
+    let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
+    for name in Self.ownDirectories {
+      let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+      if number == -ENOENT { continue }
+      let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
+      guard try own.list().isEmpty else { return false }
+    }
+    return try state.list().allSatisfy { Self.isOfFirstPass($0.name) }
+  }
+
+  private static func isOfFirstPass(_ name: String) -> Bool {
+    ownDirectories.contains(name) || [lockName, idName].contains(name)
+      || isOwn(name) && !name.hasPrefix(ledgerName + ".")
+  }
+
+  /// Removes a file `FOLDER/.tarn` that names a state which is gone.
+  ///
+  /// - Returns: false when it is no file.
+  package static func removePointer(folder: String) throws(FolderFailure) -> Bool {
+    let root = try Descriptor.directory(at: folder)
+    guard try FileStat.at(root, cString(markerName))?.kind == .regular else { return false }
+    try kernel("remove", folder.utf8, unlink(markerName, in: root))
+    try root.sync(folder.utf8)
+    return true
+  }
+
+  /// What lies in `trash/`, of whatever kind. Needs no lock, and makes nothing.
+  package func trashed() throws(FolderFailure) -> [(name: String, identity: FileIdentity)] {
+    let path = stateDirectory + "/trash"
+    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
+    if number == -ENOENT { return [] }
+    return try OwnDirectory(descriptor: Descriptor(try kernel("open", path.utf8, number)), label: "trash")
+      .stats().map { ($0.name, $0.stat.identity) }
+  }
+
+  private static func removeAll(_ name: String, in state: OwnDirectory) throws(FolderFailure) {
+    let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+    if number == -ENOENT { return }
+    let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
+    for file in try own.list() { try own.remove(file.name) }
+    try kernel("remove", name.utf8, state.descriptor.use { tarn_remove_directory($0, cString(name)) })
+  }
+
+  /// The databases with what SQLite and a rebuilding put beside them, the marker in the making, and a spool that a
+  /// crash left.
+  private static func isOwn(_ name: String) -> Bool {
+    ["ledger.sqlite", "stage.sqlite", "catalog.sqlite", "id.", markerName + ".", markerName + "-"].contains {
+      name.hasPrefix($0)
+    }
+  }
+
+  private static func unlink(_ name: String, in directory: Descriptor) -> Int32 {
+    let result = directory.use { tarn_unlink($0, cString(name)) }
+    return result == -ENOENT ? 0 : result
+  }
+}
+
+extension FolderHome {
+  /// What one call of `make` made, and nobody else.
+  package struct CreatedParts: Sendable, Equatable {
+    /// The folder, the state, and what had to be made above them. Outermost first.
+    package var directories: [String] = []
+    /// Of which something of Tarn's own was made; nil when all of it was there.
+    private var home: FolderHome?
+    /// Tarn's own: the marker, and what lies in the state. In the order in which it was made.
+    private var parts: [String] = []
+
+    package init() {}
+
+    /// The mirror itself: its marker and its id.
+    package var isMirror: Bool {
+      home.map { hasID && parts.contains($0.folder + "/" + FolderHome.markerName) } ?? false
+    }
+
+    /// A new marker leads to a state that was there.
+    package var isLinkedAnew: Bool {
+      home.map { !hasID && parts.contains($0.folder + "/" + FolderHome.markerName) } ?? false
+    }
+
+    private var hasID: Bool {
+      home.map { parts.contains($0.stateDirectory + "/" + FolderHome.idName) } ?? false
+    }
+
+    mutating func add(_ path: String, of home: FolderHome) {
+      self.home = home
+      parts.append(path)
+    }
+
+    /// Those that are empty go.
+    package func removeDirectories() {
+      for path in directories.reversed() { _ = tarn_remove_directory(AT_FDCWD, cString(path)) }
+    }
+
+    /// Removes all of it again, innermost first, unless somebody else uses the mirror by now.
+    ///
+    /// - Parameter isUsed: whether something was recorded in that state; asked with the lock held, where a ledger or
+    ///   the like lies beside what was made. It goes as well then.
+    package func takeBack(isUsed: (_ stateDirectory: String) -> Bool = { _ in true }) {
+      defer { removeDirectories() }
+      guard let home else { return }
+      do {
+        if hasID {
+          try removeLocked(home, isUsed)
+        } else if try FileStat.following(home.stateDirectory + "/" + FolderHome.idName) == nil {
+          removeParts()
+        }
+      } catch {
+        // What cannot be told may be in use. An empty mirror, if it is one, is taken as it is by the next sync.
+      }
+    }
+
+    private func removeLocked(_ home: FolderHome, _ isUsed: (String) -> Bool) throws {
+      let hadLock = try FileStat.following(home.lockPath) != nil
+      let lock: FolderLock
+      do {
+        lock = try home.lock()
+      } catch let failure as FolderFailure where !hadLock && failure.code != .missing {
+        // Where none can be made nobody holds one.
+        return removeParts()
+      }
+      defer { lock.release() }
+      // Another first pass may have taken it back, and a third one made it anew.
+      guard try FolderHome.readID(home.stateDirectory) == home.id, try home.isStateBare() else { return }
+      guard try others(home).isEmpty || !isUsed(home.stateDirectory) else { return }
+      // Once more, for a look may make files.
+      let state = try Self.state(home)
+      for name in try others(home) { try state.remove(name) }
+      removeParts { try? state.remove(FolderHome.lockName) }
+    }
+
+    /// What lies in the state beside its parts, which are bare. No descriptor stays open: they may be scarce.
+    private func others(_ home: FolderHome) throws -> [String] {
+      let parts = FolderHome.ownDirectories + [FolderHome.idName, FolderHome.lockName]
+      return try Self.state(home).list().map(\.name).filter { !parts.contains($0) }
+    }
+
+    private static func state(_ home: FolderHome) throws -> OwnDirectory {
+      OwnDirectory(descriptor: try Descriptor.directory(at: home.stateDirectory), label: "state")
+    }
+
+    /// - Parameter last: done when the state is empty but for the lock.
+    private func removeParts(_ last: () -> Void = {}) {
+      for path in parts.reversed() {
+        if path == home?.stateDirectory { last() }
+        if tarn_unlink(AT_FDCWD, cString(path)) != 0 { _ = tarn_remove_directory(AT_FDCWD, cString(path)) }
+      }
+      if parts.first != home?.stateDirectory { last() }
+    }
   }
 }

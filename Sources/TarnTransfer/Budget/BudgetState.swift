@@ -251,7 +251,6 @@ final class BudgetState {
   /// - Returns: nil when nobody may.
   func letIn() -> Place? {
     guard let next = first() else { return nil }
-    guard next.line.priority != .urgent else { return letIn(next) }
     return letIn(first { $0.priority == .urgent && $0.own.client === next.line.own.client } ?? next)
   }
 
@@ -451,11 +450,11 @@ final class BudgetState {
   func meet(_ trouble: StreamLimit.Trouble, _ place: Place) { entries[place]?.line.own.meet(trouble) }
 
   private func report(_ entry: Entry, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
-    if let ticket = entry.seat?.ticket { report(entry.line.guest, ticket, outcome, cause: cause) }
+    if let ticket = entry.seat?.ticket { report(entry.line.guest, ticket, outcome, cause) }
   }
 
   private func report(
-    _ guest: Guest, _ ticket: CircuitBreaker.Ticket, _ outcome: CircuitBreaker.Outcome, cause: String? = nil
+    _ guest: Guest, _ ticket: CircuitBreaker.Ticket, _ outcome: CircuitBreaker.Outcome, _ cause: String? = nil
   ) {
     // Where another mirror found the host dead one failure says as much as several.
     let isSuspect =
@@ -511,10 +510,10 @@ final class BudgetState {
     guard rest > Self.mostHeld else { return hold(guest, until: now.monotonic + rest) }
     let wish = wish(guest)
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
-    let why = wish != nil ? "asked to be left alone" : "failed again and again, and was left alone"
-    let cause = wish != nil ? "" : guest.cause.map { ": \($0)" } ?? ""
+    let failed = "failed again and again, and was left alone\(guest.cause.map { ": \($0)" } ?? "")"
+    let why = wish != nil ? "asked to be left alone" : failed
     var failure = DownloadFailure(
-      .hostResting, "\(Printable.escape(guest.site.route.origin.hostAndPort)) \(why)\(cause)",
+      .hostResting, "\(Printable.escape(guest.site.route.origin.hostAndPort)) \(why)",
       isTransient: true, retryAfter: max(rest, wish ?? rest).wholeSeconds)
     failure.isAsked = wish != nil
     for place in guest.lines.flatMap({ $0.waiting.map(\.place) }).sorted() {
@@ -527,8 +526,8 @@ final class BudgetState {
     due = min(due, until)
     guard guest.heldUntil != until else { return }
     guest.heldUntil = until
-    let members = guest.lines.compactMap { $0.waiting.first }.compactMap { entries[$0.place]?.member }
-    notices += members.map { ($0, .held) }
+    let first = guest.lines.compactMap { $0.waiting.first.flatMap { entries[$0.place] } }
+    notices += first.map { ($0.member, .held) }
   }
 
   func tryNow(_ name: String) {
@@ -539,8 +538,7 @@ final class BudgetState {
   }
 
   func askedRest(_ name: String) -> Int64? {
-    guard let mirror = mirrors[name] else { return nil }
-    return mirror.guests.values.filter { $0.site.route.origin == mirror.feed }.compactMap(wish).max()?
+    mirrors[name]?.guests.values.filter { $0.site.route.origin == $0.mirror.feed }.compactMap(wish).max()?
       .wholeSeconds
   }
 
@@ -591,8 +589,7 @@ final class BudgetState {
   func setMirrors(_ feeds: [String: Origin?]) {
     for name in feeds.keys { _ = mirror(name) }
     for mirror in mirrors.values {
-      mirror.isExpected = feeds[mirror.name] != nil
-      mirror.feed = feeds[mirror.name] ?? nil
+      (mirror.isExpected, mirror.feed) = (feeds[mirror.name] != nil, feeds[mirror.name] ?? nil)
     }
     isShared = feeds.count > 1
     for site in sites.values { share(site) }
@@ -601,17 +598,15 @@ final class BudgetState {
 
   /// Keeps places where more than one mirror asks, by their settings or by what they asked for so far.
   private func share(_ site: Site) {
-    let users = mirrors.values.filter {
-      $0.isExpected && ($0.feed == site.route.origin || $0.guests[site.route] != nil)
-    }
-    site.isShared = users.count > 1
+    let route = site.route
+    site.isShared =
+      mirrors.values.count { $0.isExpected && ($0.feed == route.origin || $0.guests[route] != nil) } > 1
   }
 
   func setPriority(_ priority: TransferPriority, mirror name: String) { mirror(name).priority = priority }
 
   private func mirror(_ name: String) -> Mirror {
-    if let mirror = mirrors[name] { return mirror }
-    let mirror = Mirror(name)
+    let mirror = mirrors[name] ?? Mirror(name)
     mirrors[name] = mirror
     return mirror
   }
@@ -639,10 +634,9 @@ final class BudgetState {
     let site = guest.site
     let own = clients[request.client, default: ClientPlaces(limits)].host(site.route)
     let priority = request.isUrgent ? .urgent : guest.mirror.priority
-    let known = site.lines.first {
-      $0.guest === guest && $0.own === own && $0.kind == request.kind && $0.priority == priority
+    for line in site.lines where line.guest === guest && line.own === own {
+      if line.kind == request.kind, line.priority == priority { return line }
     }
-    if let known { return known }
     let line = Line(guest, own, priority, request.kind)
     if site.lines.isEmpty { busy.append(site) }
     site.lines.append(line)

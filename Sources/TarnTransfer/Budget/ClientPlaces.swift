@@ -63,10 +63,9 @@ final class ClientPlaces {
   init(_ limits: PlaceLimits) { self.limits = limits }
 
   func host(_ route: Route) -> ClientHost {
-    if let known = hosts[route] { return known }
-    let new = ClientHost(self)
-    hosts[route] = new
-    return new
+    let host = hosts[route] ?? ClientHost(self)
+    hosts[route] = host
+    return host
   }
 
   /// Forgets where nobody is, with what was known of it.
@@ -92,9 +91,6 @@ final class ClientHost {
 
   private var isOpen: Bool { client.taken < client.limits.total && has.taken < client.limits.perHost }
 
-  /// There may be one more.
-  private var isOpenForStreams: Bool { has.streams < streamLimit && (has.streams > 0 || isOpen) }
-
   /// It had trouble: with no more streams than places each request may as well have its own.
   private var isTroubled: Bool { limit.map { $0.most <= client.limits.perHost } ?? false }
 
@@ -107,8 +103,8 @@ final class ClientHost {
 
   /// What one of that kind would have if it was let in now; nil where it may not be.
   func hold(_ kind: TransferKind) -> Hold? {
-    if kind.mayStream, streamLimit > 0 { return isOpenForStreams ? .stream : nil }
-    return isOpen ? kind.place : nil
+    guard kind.mayStream, streamLimit > 0 else { return isOpen ? kind.place : nil }
+    return has.streams < streamLimit && (has.streams > 0 || isOpen) ? .stream : nil
   }
 
   /// - Parameter change: 1 for a request that begins, -1 for one that ends.

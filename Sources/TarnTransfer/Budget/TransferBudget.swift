@@ -178,7 +178,7 @@ package final class TransferBudget: Sendable {
   func change<Result>(_ body: (BudgetState) -> Result) -> Result {
     let (result, news, listener) = state.withLock { state in
       // Under the lock, so that it never goes back.
-      state.book.now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
+      state.book.now = Moment(wall: clock.time, monotonic: clock.monotonic())
       let result = body(state.book)
       let news = state.book.takeNews()
       return (result, news.notices, news.isAsked ? state.listener : nil)

@@ -3,6 +3,7 @@ import TarnAgent
 import TarnControl
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// `tarn approve`.
 struct ApproveCommand: ParsableCommand {

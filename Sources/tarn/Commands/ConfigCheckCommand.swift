@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import TarnConfig
 import TarnCore
+import TarnRuntime
 
 /// `tarn config check`.
 struct ConfigCheckCommand: ParsableCommand {

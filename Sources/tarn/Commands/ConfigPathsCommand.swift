@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnConfig
+import TarnRuntime
 
 /// `tarn config paths`.
 struct ConfigPathsCommand: ParsableCommand {

@@ -1,7 +1,9 @@
 import ArgumentParser
 import TarnAgent
 import TarnConfig
+import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// `tarn config show`.
 struct ConfigShowCommand: ParsableCommand {

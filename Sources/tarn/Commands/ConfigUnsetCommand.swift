@@ -3,6 +3,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// `tarn config unset`.
 struct ConfigUnsetCommand: ParsableCommand {

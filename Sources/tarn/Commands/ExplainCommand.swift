@@ -2,6 +2,7 @@ import ArgumentParser
 import TarnAgent
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// `tarn explain`.
 struct ExplainCommand: ParsableCommand {

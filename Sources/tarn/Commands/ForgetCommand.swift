@@ -3,6 +3,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// `tarn forget`.
 struct ForgetCommand: ParsableCommand {

@@ -4,6 +4,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// `tarn schedule`.
 struct ScheduleCommand: ParsableCommand {

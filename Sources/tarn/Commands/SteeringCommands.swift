@@ -4,6 +4,7 @@ import TarnAgent
 import TarnControl
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// The mirrors that a command for the agent is about.
 struct SteeringTargets: ParsableArguments {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import TarnAgent
 import TarnCore
+import TarnRuntime
 
 /// `tarn trash list`.
 struct TrashListCommand: ParsableCommand {

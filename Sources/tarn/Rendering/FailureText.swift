@@ -1,6 +1,7 @@
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// Why a command did not do its work, for people and for programs.
 enum FailureText {

@@ -60,7 +60,7 @@ struct Narrator: PassObserver {
     console.message(mode == .terminal ? place + text : "\(now) \(place)\(text)")
   }
 
-  private var now: String { Timestamp(nanoseconds: clock.now()).rfc3339 }
+  private var now: String { clock.time.rfc3339 }
 
   private func write(_ line: EventLine) {
     var line = line

@@ -149,7 +149,7 @@ struct TimerText {
   /// One word of a list.
   private static func word(_ value: String) -> String {
     let isPlain = value.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+      byte.isASCIIDigit || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         || byte > 0x7F
         || "/._-+:@=,%".utf8.contains(byte)
     }

@@ -1,6 +1,7 @@
 import TarnAgent
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// One plan after the other, each with its actions and its summary.
 struct PlanRun {

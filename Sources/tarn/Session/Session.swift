@@ -105,7 +105,7 @@ struct Session: Sendable {
     return planned.contains { tarn.resolved($0.folder).utf8.elementsEqual(path.utf8) }
   }
 
-  var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+  var now: Timestamp { clock.time }
 
   /// Says it of a rate that is hardly meant so.
   func warn(ofRate text: String?) {

@@ -51,7 +51,7 @@ struct SettingsSources: Sendable {
   /// Blocks for as long as the files do; never fails.
   func load(_ purpose: SettingsLoader.Purpose) -> LoadedSettings {
     let zones = ZoneFiles(environment: variables)
-    let now = Timestamp(nanoseconds: clock.now())
+    let now = clock.time
     return SettingsLoader(paths: paths, purpose: purpose, reading: DiskSettings(), now: now) { zone in
       switch zone {
       case .utc: .utc

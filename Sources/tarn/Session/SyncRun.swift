@@ -2,6 +2,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// One pass after the other, each with its summary.
 struct SyncRun {

@@ -494,9 +494,9 @@ final class MovingClock: Clock {
 
   init(_ clock: ManualClock) { self.clock = clock }
 
-  func now() -> Int64 {
+  var time: Timestamp {
     clock.advance(.milliseconds(1))
-    return clock.now()
+    return clock.time
   }
 
   func monotonic() -> Instant { clock.monotonic() }
@@ -509,7 +509,7 @@ final class RushingClock: Clock {
 
   init(wall: ManualClock) { self.wall = wall }
 
-  func now() -> Int64 { wall.now() }
+  var time: Timestamp { wall.time }
 
   func monotonic() -> Instant {
     monotonicTime.withLock { time in

@@ -115,7 +115,7 @@ extension FeedFormat {
   /// The name of the format as a directory's: `metalink-4`.
   var slug: String {
     String(
-      decoding: name.utf8.map { Percent.isLetter($0) || Percent.isDigit($0) ? lowercased([$0])[0] : 0x2D },
+      decoding: name.utf8.map { $0.isASCIILetter || $0.isASCIIDigit ? lowercased([$0])[0] : 0x2D },
       as: UTF8.self)
   }
 }

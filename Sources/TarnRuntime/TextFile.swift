@@ -1,9 +1,9 @@
-import Glibc
+package import Glibc
 
 /// Small text files of the user's.
-enum TextFile {
+package enum TextFile {
   /// Why a file is not read.
-  enum Refusal: Error, Equatable {
+  package enum Refusal: Error, Equatable {
     /// errno of opening or reading it.
     case cannotRead(Int32)
     /// A directory, a FIFO, a device or a socket.
@@ -13,13 +13,13 @@ enum TextFile {
   }
 
   /// - Returns: nil when it cannot be read, is no regular file, or is longer than `limit` bytes.
-  static func read(_ path: String, limit: Int) -> String? {
+  package static func read(_ path: String, limit: Int) -> String? {
     try? contents(path, limit: limit)
   }
 
   /// Reads a regular file of at most `limit` bytes. Never waits: a FIFO is not opened for reading until its kind is
   /// known.
-  static func contents(_ path: String, limit: Int) throws(Refusal) -> String {
+  package static func contents(_ path: String, limit: Int) throws(Refusal) -> String {
     let descriptor = try openRegular(path, limit: limit)
     defer { close(descriptor) }
     var bytes: [UInt8] = []
@@ -36,7 +36,7 @@ enum TextFile {
   }
 
   /// Looks whether a library may be handed this path, without reading the file.
-  static func check(_ path: String, limit: Int) throws(Refusal) {
+  package static func check(_ path: String, limit: Int) throws(Refusal) {
     close(try openRegular(path, limit: limit))
   }
 
@@ -56,7 +56,7 @@ enum TextFile {
 
   /// A write may take a part only (write(2)): it goes on with the rest.
   @discardableResult
-  static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+  package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -73,7 +73,7 @@ enum TextFile {
   ///   - mark: ends the name of the new file.
   ///   - isDurable: both are synced.
   /// - Returns: false when it is not sure that the new text is there; the old one or the new one is whole.
-  static func replace(
+  package static func replace(
     _ path: String, with text: String, mark: String = "new", isDurable: Bool = true
   ) -> Bool {
     guard let slash = path.lastIndex(of: "/") else { return false }
@@ -95,7 +95,7 @@ enum TextFile {
     return fsync(parent) == 0
   }
 
-  static func makeDirectories(_ path: String) {
+  package static func makeDirectories(_ path: String) {
     var prefix = ""
     for segment in path.split(separator: "/") {
       prefix += "/" + segment
@@ -105,12 +105,12 @@ enum TextFile {
 }
 
 extension TextFile {
-  static func isDirectory(_ path: String) -> Bool {
+  package static func isDirectory(_ path: String) -> Bool {
     status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
   }
 
   /// Links followed; nil when it cannot be looked at.
-  static func status(_ path: String) -> stat? {
+  package static func status(_ path: String) -> stat? {
     var status = stat()
     return stat(path, &status) == 0 ? status : nil
   }

@@ -1,0 +1,65 @@
+/// Why a pass or a command ended without doing its work.
+package struct PassFailure: Error, Sendable, Equatable {
+  /// What the exit status tells (tarn/ExitStatus.swift): those of sysexits.h where one fits.
+  package enum Kind: Int32, Sendable, CaseIterable {
+    case usage = 64
+    case feedMalformed = 65
+    case feedUnreachable = 66
+    case noAgent = 69
+    case defect = 70
+    case folderUnusable = 73
+    case inputOutput = 74
+    case locked = 75
+    case permission = 77
+    case configuration = 78
+    case stopped = 130
+
+    package var exitStatus: Int32 { rawValue }
+  }
+  package var kind: Kind
+  /// A stable code such as `feed-truncated`.
+  package var code: String
+  /// What and where.
+  package var message: String
+  /// How to mend it; a command where there is one.
+  package var hint: String?
+  /// When to come back, in seconds from now.
+  package var retryAfter: Int64?
+  /// The server itself asked for that; else it is left alone because it failed.
+  package var isAsked = true
+
+  package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
+    (self.kind, self.code) = (kind, code)
+    (self.message, self.hint) = (message, hint)
+  }
+}
+
+extension PassFailure {
+  package init(_ failure: LedgerFailure) {
+    let kind: Kind = failure.code == .permission ? .permission : .inputOutput
+    let hint =
+      failure.code == .newer
+      ? "use the Tarn that wrote it, or a newer one; this one leaves it untouched"
+      : failure.code == .noSpace ? LedgerFailure.makeRoom : nil
+    self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
+  }
+
+  package init(_ failure: FolderFailure) {
+    let kind: Kind
+    switch failure.code {
+    case .permission: kind = .permission
+    case .markerMissing, .missing, .notDirectory, .otherFileSystem, .link: kind = .folderUnusable
+    default: kind = .inputOutput
+    }
+    self.init(kind, code: failure.code.rawValue, failure.message)
+  }
+
+  /// - Parameter feed: what the feed is called.
+  package init(_ failure: FeedFailure, feed: String) {
+    let place = failure.line.map { line in ":\(line)" + (failure.column.map { ":\($0)" } ?? "") } ?? ""
+    let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed
+    self.init(
+      kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
+      hint: failure.hint ?? "nothing was changed")
+  }
+}

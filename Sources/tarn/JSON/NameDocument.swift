@@ -1,0 +1,12 @@
+import TarnCore
+
+/// A name in JSON: text that is safe to print, and the bytes themselves when that text is not them.
+struct NameDocument {
+  var path: String
+  var pathBytes: String?
+
+  init(_ bytes: [UInt8]) {
+    path = Printable.escape(bytes)
+    pathBytes = path.utf8.elementsEqual(bytes) ? nil : Base64.encode(bytes)
+  }
+}
