@@ -56,7 +56,7 @@ extension Pass {
     report.unchanged = how
     report.format = known.format
     report.isComplete = known.isComplete
-    report.incompleteReason = known.incompleteReason
+    (report.isWindow, report.incompleteReason) = (known.isWindow, known.incompleteReason)
     report.refreshSeconds = known.refreshSeconds
     report.counts = known.counts
     report.bytes = known.bytes
@@ -84,7 +84,7 @@ extension Pass {
     var record = FeedRecord(
       validators: FeedValidators(head), url: head.url, text: text,
       settings: settings, read: report.started, standing: standing, format: report.format,
-      isComplete: report.isComplete, incompleteReason: report.incompleteReason,
+      isComplete: report.isComplete, isWindow: report.isWindow, incompleteReason: report.incompleteReason,
       refreshSeconds: report.refreshSeconds)
     // What it was made of is not written down.
     (record.counts, record.bytes) = (report.counts, report.bytes)

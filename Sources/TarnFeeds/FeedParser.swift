@@ -4,6 +4,11 @@ package import TarnCore
 package struct FeedParser: FeedParsing {
   static let maximumEntries = 20_000_000
 
+  /// What it says why it is not complete of a feed that no server can make so.
+  package static func isNeverWhole(_ reason: String) -> Bool {
+    [LinkPage.reason, MirrorList.reason].contains(reason)
+  }
+
   /// In the order in which they are asked: the ones with the surest marks first.
   static let formats: [any FeedFormat] = [
     Window(),

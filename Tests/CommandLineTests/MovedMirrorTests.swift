@@ -91,4 +91,22 @@ import Testing
     #expect(try place.tarn("trash", "restore", "m", "b.txt").status == 0)
     #expect(place.text("m/b.txt") == "mine\n")
   }
+
+  /// Whoever approved a plan by mistake gets its files back at once.
+  @Test func severalFilesAreRestored() throws {
+    defer { place.end() }
+    #expect(try place.tarn("sync", "--local-changes", "keep", "./feed/SHA256SUMS", "m").status == 0)
+    for name in ["a.txt", "b.txt"] { try place.write("mine\n", "m/\(name)") }
+    #expect(try place.tarn("sync", "--local-changes", "restore", "m").status == 0)
+    for name in ["a.txt", "b.txt"] { try place.remove("m/\(name)") }
+    #expect(try place.tarn("sync", "--local-changes", "keep", "m").status == 0)
+    let both = try place.tarn("trash", "restore", "m", "a.txt", "none.txt", "b.txt")
+    #expect(both.status == 64 && both.output.contains("restored a.txt"), "\(both)")
+    #expect(both.messages.contains("nothing in the trash is 'none.txt'"), "\(both)")
+    #expect(place.text("m/a.txt") == "mine\n" && !place.exists("m/b.txt"))
+    #expect(try place.tarn("trash", "restore", "m", "b.txt", "--to", "c", "d").status == 64)
+    let rest = try place.tarn("trash", "restore", "--json", "m", "b.txt")
+    #expect(rest.status == 0 && rest.output.contains("\"b.txt\""), "\(rest)")
+    #expect(place.text("m/b.txt") == "mine\n")
+  }
 }

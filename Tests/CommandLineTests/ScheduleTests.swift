@@ -1,5 +1,8 @@
 import Foundation
+import TarnConfig
 import Testing
+
+@testable import tarn
 
 /// `tarn schedule`: what it prints is what systemd takes.
 @Suite struct ScheduleTests {
@@ -129,6 +132,27 @@ import Testing
       let verified = try run("systemd-analyze", ["verify", "--man=no"] + units)
       #expect(verified.status == 0 && verified.output == "", "\(verified.output)")
     }
+  }
+
+  /// As the packaged unit of a user: one filter without its error number kills the program that it is to confine.
+  @Test func theUsersServiceIsConfinedAsThePackagedOne() throws {
+    let service = TimerText(
+      program: "/usr/bin/tarn", arguments: ["m"], name: "m", config: [], rhythm: .command, writes: ["/srv/m"],
+      isSystem: false
+    ).service.joined(separator: "\n")
+    let unit = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("packaging/systemd/user/tarn.service")
+    let packaged = Self.confinement(try String(contentsOf: unit, encoding: .utf8))
+    #expect(packaged.contains("SystemCallErrorNumber=EPERM"))
+    #expect(Self.confinement(service) == packaged, "\(service)")
+  }
+
+  private static func confinement(_ unit: String) -> Set<String> {
+    let marks = [
+      "NoNewPrivileges=", "LockPersonality=", "Memory", "Restrict", "SystemCall", "Protect", "Private",
+    ]
+    return Set(
+      unit.split(separator: "\n").map(String.init).filter { line in marks.contains { line.hasPrefix($0) } })
   }
 
   /// What is pasted makes the same files again.

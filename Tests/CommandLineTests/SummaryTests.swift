@@ -58,6 +58,20 @@ import Testing
     #expect(!lines(report).contains(line))
   }
 
+  /// What the damaged line names may be missing. Of what never names all it is told only where somebody waits for deletions.
+  @Test func aListThatMayNotBeWholeIsTold() {
+    var report = Samples.report()
+    (report.isComplete, report.incompleteReason) = (false, "line 20 is not understood")
+    #expect(
+      lines(report).contains("  the list may not be whole: line 20 is not understood"), "\(lines(report))")
+    report.isWindow = true
+    #expect(!lines(report).contains { $0.contains("whole") })
+    (report.isWindow, report.incompleteReason) = (false, "a web page need not have a link to each file")
+    #expect(!lines(report).contains { $0.contains("whole") })
+    report.options = PassOptions(values: [.delete: ["true"]])
+    #expect(lines(report).contains { $0.contains("whole") })
+  }
+
   /// JSON has always said so; a person who gave --delete waits for it, too.
   @Test(arguments: [true, false]) func whyNothingIsDeletedIsTold(isInSync: Bool) {
     var report = Samples.report()

@@ -206,9 +206,12 @@ import Testing
   @Test func whatIsAtWorkTogetherIsShownTogether() {
     func progress(_ number: UInt64, files: Int) -> PassProgress.Snapshot {
       let progress = PassProgress(clock: ManualClock())
-      progress.change { ($0.filesTotal, $0.bytesTotal, $0.bytesMissing, $0.unknownSizes) = (files, 10, 10, 1) }
+      progress.change {
+        ($0.filesTotal, $0.bytesTotal, $0.bytesMissing, $0.unknownSizes) = (files, 10, 10, 1)
+      }
       progress.begin(number, path: "runs-\(number)".path, kept: 0, total: nil, source: "s")
-      progress.begin(number + 10, path: "waits-\(number)".path, kept: 0, total: nil, source: "s", isWaiting: true)
+      progress.begin(
+        number + 10, path: "waits-\(number)".path, kept: 0, total: nil, source: "s", isWaiting: true)
       return progress.snapshot()
     }
     let (first, second) = (progress(1, files: 3), progress(2, files: 4))
@@ -217,6 +220,7 @@ import Testing
     #expect(both.transfers.map(\.path.printable) == names && both.waiting == 2)
     #expect((both.filesTotal, both.bytesTotal, both.bytesMissing, both.unknownSizes) == (7, 20, 20, 2))
     #expect(beside.transfers.map(\.path.printable) == names && beside.waiting == 2)
-    #expect((beside.filesTotal, beside.bytesTotal, beside.bytesMissing, beside.unknownSizes) == (3, 10, 10, 1))
+    #expect(
+      (beside.filesTotal, beside.bytesTotal, beside.bytesMissing, beside.unknownSizes) == (3, 10, 10, 1))
   }
 }

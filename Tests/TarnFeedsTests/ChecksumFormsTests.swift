@@ -108,6 +108,18 @@ import Testing
     #expect(parse("a 0000000f\n").failure?.code == "feed-not-recognised")
   }
 
+  /// A file whose digest was cut, or lost, is wanted: it is refused, or the list may not be whole.
+  @Test(arguments: [
+    ("035e79  a.iso", true), ("9  a.iso", true), ("ca *a.iso", true), ("cafe\ta.iso", true),
+    ("hello world", false), ("  a.iso", false), ("cafe au lait", false), ("add  ", false),
+  ])
+  func aLineOfADamagedDigestIsNoText(line: String, isRefused: Bool) {
+    let outcome = parse("\(Self.sha256)  b.iso\n\(line)\n\(Self.sha256)  c.iso\n")
+    #expect(outcome.names == ["b.iso", "c.iso"] && !outcome.isComplete)
+    #expect(outcome.refused.count == (isRefused ? 1 : 0), "\(outcome.refused)")
+    #expect(outcome.end?.incompleteReason == "line 2 is not understood")
+  }
+
   @Test func harmlessLinesKeepNothingOutOfSync() {
     let text = """
       TIMESTAMP = 1700000000

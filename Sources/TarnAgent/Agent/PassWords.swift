@@ -1,5 +1,6 @@
 import TarnCore
 package import TarnEngine
+import TarnFeeds
 
 /// A pass in words, for the log and for who asked for it: those of `tarn sync`.
 package struct PassWords: Sendable {
@@ -12,12 +13,13 @@ package struct PassWords: Sendable {
     counts = report.counts
   }
 
-  /// Why a pass that may delete does not, where the list may name only some of its files. Windows never name all.
-  package var nothingDeleted: String? {
-    guard report.options?.isOn(.delete) == true, !report.isComplete, !report.isWindow,
-      !report.incompleteReason.isEmpty
-    else { return nil }
-    return "nothing is deleted, for the list may not be whole: \(report.incompleteReason)"
+  /// Why the list may name only some of its files, and what that keeps a pass from. Windows never name all; nor do pages and lists
+  /// of mirrors, which is told only where it matters.
+  package var doubt: String? {
+    guard !report.isComplete, !report.isWindow, !report.incompleteReason.isEmpty else { return nil }
+    let why = "the list may not be whole: \(report.incompleteReason)"
+    if report.options?.isOn(.delete) == true { return "nothing is deleted, for \(why)" }
+    return FeedParser.isNeverWhole(report.incompleteReason) ? nil : why
   }
 
   private var length: String { Units.length((report.ended - report.started).seconds) }
@@ -27,7 +29,7 @@ package struct PassWords: Sendable {
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
     return "in sync: \(Self.amount(counts.wanted, report.bytes.inPlace)) (\(done)\(unchanged)) in \(length)"
-      + (nothingDeleted.map { "; \($0)" } ?? "")
+      + (doubt.map { "; \($0)" } ?? "")
   }
 
   /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.

@@ -19,6 +19,7 @@ struct FeedRecord: Sendable, Equatable {
   var standing: FolderFingerprint
   var format = ""
   var isComplete = false
+  var isWindow = false
   var incompleteReason = ""
   var refreshSeconds: Int64?
   var counts = PassCounts()
@@ -32,8 +33,8 @@ struct FeedRecord: Sendable, Equatable {
 
 extension FeedRecord {
   private enum Key: String {
-    case etag, lastModified, url, text, settings, read, rows, odd, sum, format, isComplete, incompleteReason,
-      refreshSeconds
+    case etag, lastModified, url, text, settings, read, rows, odd, sum, format, isComplete, isWindow,
+      incompleteReason, refreshSeconds
     case wanted, current, kept, unlisted, excluded, bytesWanted, bytesCurrent, unknownSizes
   }
 
@@ -44,7 +45,8 @@ extension FeedRecord {
       (.settings, settings),
       (.read, String(read.nanoseconds)), (.rows, String(standing.rows)), (.odd, String(standing.odd)),
       (.sum, String(standing.sum)), (.format, format), (.isComplete, String(isComplete)),
-      (.incompleteReason, incompleteReason), (.refreshSeconds, refreshSeconds.map { String($0) }),
+      (.isWindow, String(isWindow)), (.incompleteReason, incompleteReason),
+      (.refreshSeconds, refreshSeconds.map { String($0) }),
       (.wanted, String(counts.wanted)), (.current, String(counts.current)), (.kept, String(counts.kept)),
       (.unlisted, String(counts.unlisted)), (.excluded, String(counts.excluded)),
       (.bytesWanted, String(bytes.wanted)), (.bytesCurrent, String(bytes.current)),
@@ -69,6 +71,7 @@ extension FeedRecord {
       let settings = text(.settings), let read: Int64 = number(.read),
       let rows: Int = number(.rows), let odd: Int = number(.odd), let sum: UInt64 = number(.sum),
       let format = text(.format), let isComplete = text(.isComplete).flatMap({ Bool($0) }),
+      let isWindow = text(.isWindow).flatMap({ Bool($0) }),
       let incompleteReason = text(.incompleteReason), let wanted: Int = number(.wanted),
       let current: Int = number(.current), let kept: Int = number(.kept),
       let unlisted: Int = number(.unlisted), let excluded: Int = number(.excluded),
@@ -80,7 +83,7 @@ extension FeedRecord {
       text: digest,
       settings: settings, read: Timestamp(nanoseconds: read),
       standing: FolderFingerprint(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
-      incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
+      isWindow: isWindow, incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
     counts.wanted = wanted
     counts.current = current
     counts.kept = kept

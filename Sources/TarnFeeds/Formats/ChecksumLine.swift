@@ -11,7 +11,7 @@ enum ChecksumLine: Equatable {
   case file(ListedDigest)
   /// A digest that Tarn cannot check.
   case unsupported(name: [UInt8])
-  /// It holds no digest, whole or damaged, so it names no file.
+  /// It holds no digest, whole or damaged, so that it may name no file.
   case text
   case malformed
 
@@ -56,7 +56,15 @@ enum ChecksumLine: Equatable {
     if let size = sizeNote(line, isComment: false) { return size }
     if let kind = DigestKind(title: line) { return .title(kind) }
     if line.begins(with: "TIMESTAMP = ") { return .nothing }
-    return holdsDigest(line) ? .malformed : .text
+    return holdsDigest(line) || beginsLikeOne(line) ? .malformed : .text
+  }
+
+  /// `hex  name`, `hex *name`, `hex<tab>name`, with a digest of a length that there is not.
+  private static func beginsLikeOne(_ line: ArraySlice<UInt8>) -> Bool {
+    let digits = line.prefix { Percent.hexValue($0) != nil }
+    let rest = line[digits.endIndex...]
+    let marks = ["  ", " *", "\t"].first { rest.begins(with: $0) }
+    return !digits.isEmpty && marks.map { rest.count > $0.utf8.count } ?? false
   }
 
   static func holdsDigest(_ line: some Sequence<UInt8>) -> Bool {

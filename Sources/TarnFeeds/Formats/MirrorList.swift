@@ -50,9 +50,10 @@ struct MirrorList: FeedFormat {
     } else {
       try sink(.entry(Entry(path: RelativePath(trusted: Self.file), sources: sources)))
     }
-    return FeedEnd(
-      format: name, isComplete: false, incompleteReason: "the list names mirrors, not the files on them")
+    return FeedEnd(format: name, isComplete: false, incompleteReason: Self.reason)
   }
+
+  static let reason = "the list names mirrors, not the files on them"
 
   /// Schemes of mirrors that Tarn does not fetch from.
   private static let others: Set = ["ftp", "rsync"]

@@ -34,11 +34,12 @@ struct LinkPage: FeedFormat {
         message: "no link of this page leads below it; give the URL of the directory, with a slash at its end"
       )
     }
-    var end = FeedEnd(
-      format: name, isComplete: false, incompleteReason: "a web page need not have a link to each file")
+    var end = FeedEnd(format: name, isComplete: false, incompleteReason: Self.reason)
     end.notice = links.notice
     return end
   }
+
+  static let reason = "a web page need not have a link to each file"
 }
 
 /// The links of one page that were handed on, each once.

@@ -33,7 +33,7 @@ enum PlanText {
     // No ledger knows them: only a pass records what it finds.
     let problems =
       SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style) + held(report)
-      + SyncSummary.nothingDeleted(report)
+      + SyncSummary.doubt(report)
     let what = Action.Kind.allCases.compactMap { kind in
       kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
     }

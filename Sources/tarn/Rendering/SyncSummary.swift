@@ -10,11 +10,11 @@ enum SyncSummary {
   static func lines(_ report: PassReport, mirror: String, style: Style) -> [String] {
     if report.wasStopped { return stopped(report, mirror: mirror, style: style) }
     if report.isInSync { return inSync(report, style: style) + notes(report, mirror: mirror) }
-    return notInSync(report, mirror: mirror, style: style) + nothingDeleted(report)
+    return notInSync(report, mirror: mirror, style: style) + doubt(report)
   }
 
-  static func nothingDeleted(_ report: PassReport) -> [String] {
-    PassWords(report).nothingDeleted.map { ["  \(Message.safe($0))"] } ?? []
+  static func doubt(_ report: PassReport) -> [String] {
+    PassWords(report).doubt.map { ["  \(Message.safe($0))"] } ?? []
   }
 
   /// `5 in sync, 2 not: broken, sixth`.
@@ -101,7 +101,7 @@ enum SyncSummary {
           "  \(words): for RSS, Atom and JSON Feed only; of this \(report.format) every file is taken")
       }
     }
-    return notes + nothingDeleted(report)
+    return notes + doubt(report)
   }
 
   private static func lacksList(_ report: PassReport) -> Bool {

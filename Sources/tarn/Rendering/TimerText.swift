@@ -82,6 +82,8 @@ struct TimerText {
         "LockPersonality=yes", "MemoryDenyWriteExecute=yes", "RestrictRealtime=yes", "RestrictNamespaces=yes",
         "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK", "SystemCallArchitectures=native",
         "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources",
+        "# Without it the filter kills: Swift's dispatch library calls setpriority, which is one of @resources.",
+        "SystemCallErrorNumber=EPERM",
       ] + secrets("%h/.config/tarn/credentials")
     }
     return [
