@@ -39,6 +39,12 @@ final class AgentNameTests: AgentHouse {
     #expect(all.status == 0 && all.output.contains("files is paused"), "\(all)")
     let on = try there(["resume", "--all"])
     #expect(on.status == 0 && on.output.contains("files goes on"), "\(on)")
+    // So does a directory of the mirror's, as it does for questions.
+    try place.write("", to: "files/sub/notes")
+    let inside = try Tarn.run(
+      ["pause", "."], environment: home, in: place.url.appendingPathComponent("files/sub"))
+    #expect(inside.status == 0 && inside.output.contains("files is paused"), "\(inside)")
+    #expect(try there(["resume", place.path + "/files/sub"]).output.contains("files goes on"))
     #expect(place.text("files/f1") == "one\n" && !place.exists("there/files/.tarn"))
     // A path is a folder, whatever mirrors are called, and so is what follows a feed.
     for words in [["sync", "./files"], ["verify", "./files"], ["sync", server.url("SHA256SUMS"), "files"]] {

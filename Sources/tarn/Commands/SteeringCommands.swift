@@ -65,10 +65,10 @@ struct Steering {
     return ControlTarget(mirror: mirror(String(word[..<colon])), path: path)
   }
 
-  /// A folder goes by its whole path; so does a word that is no name, where such a folder is.
+  /// A folder goes by the whole path of the mirror that it is, or lies in; so does a word that is no name, where such a folder is.
   private func mirror(_ word: String) -> String {
     if session.tarn.place(of: word) != nil { return word }
-    let folder = session.tarn.absolute(word)
+    let folder = session.tarn.absolute(session.mirror(around: word))
     return word.contains("/") || word.hasPrefix(".") || access(folder, F_OK) == 0 ? folder : word
   }
 
