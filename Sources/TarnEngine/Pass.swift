@@ -383,8 +383,27 @@ package struct Pass {
     report.add(transfers.account)
     report.add(writer.plan, since: plan.counts)
     report.wasStopped = stop.isSet
+    try forgetBrought(folder, from: &report)
     try tellTrash(report)
     return submission.isSuperseded || transfers.account.untold > 0
+  }
+
+  /// What failed here, and another client has brought since, is in place.
+  private func forgetBrought(_ folder: any FolderPort, from report: inout PassReport) throws {
+    // Only who keeps a catalog has repairs.
+    guard report.counts.failed > 0, let catalog = try openCatalog() else { return }
+    var brought: Set<[UInt8]> = []
+    for problem in report.problems where problem.kind == .failed {
+      guard let path = try? RelativePath(problem.name), let row = try ports.ledger.row(path),
+        let entry = try catalog.entry(path), row.isVersion(of: entry),
+        (try? folder.look(path))?.identity.isSame(as: row.identity) == true
+      else { continue }
+      brought.insert(problem.name)
+      report.counts.failed -= 1
+      report.counts.current += 1
+      report.bytes.current.addSaturated(row.identity.size)
+    }
+    report.problems.removeAll { $0.kind == .failed && brought.contains($0.name) }
   }
 
   /// The last step of a plan: what a complete manifest no longer names goes to the trash.

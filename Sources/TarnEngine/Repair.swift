@@ -85,12 +85,13 @@ extension Pass {
         findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       // What an order keeps from being brought is for the pass that comes after it.
       let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
-      // What others did meanwhile is not in what was counted.
-      let mayCount =
-        ports.engine.history.manifests == before.manifests
-        && ports.engine.history.records == before.records
+      var mayCount = false
       let hasRecorded = try ports.engine.repairRecords.take {
-        try recordRepair(
+        // What others did meanwhile is not in what was counted.
+        let now = ports.engine.history
+        mayCount =
+          (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
+        return try recordRepair(
           regions, report, findings, events.map { .event($0) } + resized(report, plan, regions),
           isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
       }
@@ -214,8 +215,9 @@ extension Pass {
     guard !known.isEmpty else { return [] }
     let seen = Set(report.problems.map(\.name)).union(findings.leftToPasses)
     return known.filter { problem in
+      // Others may have met it since.
       guard problem.kind == .failed || problem.kind == .conflict, !seen.contains(problem.name),
-        let path = try? RelativePath(problem.name)
+        problem.seen <= report.started, let path = try? RelativePath(problem.name)
       else { return false }
       return regions.contains { $0.contains(path) }
     }.map(\.name)

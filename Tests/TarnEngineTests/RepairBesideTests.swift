@@ -642,4 +642,51 @@ import Testing
       "\(report.counts) \(report.problems) \(world.ledger.contents.problems)")
     #expect(world.isConverged && world.ledger.contents.problems.isEmpty)
   }
+
+  /// What a repair brings while the pass has nothing but deletions left is in place, too.
+  @Test func whatIsBroughtDuringDeletionsIsNoFailure() throws {
+    let world = try world(["a", "b", "old"])
+    world.policy.deletes = true
+    world.items = world.items.filter {
+      if case .entry(let entry) = $0 { entry.path != "old".path } else { true }
+    }
+    world.want("a", "another text of a")
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    let (isDeleting, mayDelete) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      guard
+        changes.contains(where: { if case .intent(let intent) = $0 { intent.kind == .remove } else { false } }
+        )
+      else { return }
+      isDeleting.open()
+      mayDelete.wait()
+    }
+    let pass = try world.begin()
+    isDeleting.wait()
+    world.ledger.beforeApply(nil)
+    world.folder.delete("a".path)
+    #expect(try world.repairBeside([itself("a")]).report.counts.restored == 1)
+    mayDelete.open()
+    let report = try pass.wait()
+    #expect(report.isInSync && report.counts.inPlace == 2, "\(report.counts) \(report.problems)")
+    #expect(world.isConverged && world.ledger.contents.problems.isEmpty)
+  }
+
+  /// A repair solves what it has seen, and not what a pass met since.
+  @Test func aProblemThatAPassMetBesideARepairStays() throws {
+    let world = try world()
+    let slow = deleteAndHold(["a"], of: world)
+    let repair = try world.beginRepair([.everything])
+    awaitRequest(of: "a", world)
+    world.clock.advance(.seconds(1))
+    world.want("new", "text")
+    world.server.answer(World.host + "new", FakeAnswer(status: 404))
+    let pass = try world.begin()
+    world.await { world.log.problems.contains { $0.code == "http-404" } }
+    slow.open()
+    _ = try repair.wait()
+    _ = try pass.wait()
+    #expect(world.ledger.contents.problems.count == 1)
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "3")
+  }
 }

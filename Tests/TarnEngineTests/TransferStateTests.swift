@@ -83,6 +83,16 @@ import Testing
     #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .paused)])
   }
 
+  /// Whatever became of the exchange that it was to end.
+  @Test(arguments: [TransferState.Answer.failed, .lacksSpace, .exhausted, .cancelled])
+  func anOrderIsHeededHoweverItsExchangeEnds(answer: TransferState.Answer) {
+    var state = ready(4)
+    _ = state.admit(1, of: 1, path: "a".path, contents: contents(1), mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    #expect(state.obey(.pause, 1) == [.cancelExchange(1)])
+    #expect(state.answered(1, answer) == [.release(5), .end(1, .paused)])
+  }
+
   /// Its last source failed while another one brought its contents: no source is asked once more.
   @Test func whatLostItsSourcesIsCopiedAndNotAskedFor() {
     var state = ready(4)

@@ -111,3 +111,11 @@ extension Row {
       && (digest == self.digest || found.isSameContents(as: identity))
   }
 }
+
+extension Row {
+  /// What is recorded is what a manifest wants, as far as that can be told without asking the server.
+  package func isVersion(of entry: Entry) -> Bool {
+    entry.digests.isEmpty
+      ? entry.hasFingerprint && entry.fingerprint == fingerprint : entry.digests.contains(digest)
+  }
+}

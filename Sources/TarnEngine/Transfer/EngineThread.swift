@@ -235,7 +235,7 @@ final class EngineThread {
       if submission.stop.isSet { try perform(state.stop(client)) }
       let isThrough = submission.stop.isSet || submission.plan.isThrough
       // Nothing more of the phase is adopted; and what was is a duplicate as good as any.
-      if isThrough { try submission.flushAdoptions() }
+      if isThrough { try submission.flushAdoptions(isTaken: state.isTaken) }
       guard isThrough || state.isCramped(client), state.isIdle(client) else { return false }
       if !submission.stop.isSet, let retried = state.retryForSpace(client) {
         try perform(retried)
@@ -298,7 +298,7 @@ final class EngineThread {
       }
       if try !submission.isAsSeen(action) { return submission.stale.append(action) }
       if action.kind == .delete { return try submission.removeInTheWay(action) }
-      try submission.adopt(action)
+      try submission.adopt(action, isTaken: state.isTaken)
     case .inspect: submission.stale.append(action)
     case .forget:
       // Among the deletions only.
@@ -751,9 +751,6 @@ final class EngineThread {
     switch outcome {
     case .installed(let identity, _):
       job.submission.account.placed(job, identity)
-      for transfers in submissions where transfers.submission !== job.submission {
-        transfers.submission.forgetFailure(of: job.entry.path, broughtByOther: identity.size)
-      }
       if job.submission.isUrgent { inbox.withLock { $0.history.brought += 1 } }
       try perform(state.published(id, .placed))
     case .stale: try perform(state.published(id, .stale))

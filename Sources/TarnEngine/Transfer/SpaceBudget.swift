@@ -8,6 +8,8 @@ final class SpaceBudget: Sendable {
   private struct State {
     /// Bytes that can be promised without another look at the disk, which has room for many times as many.
     var credit: UInt64 = 0
+    /// Bytes that were free beyond the reserve when it was looked at last.
+    var room: UInt64 = 0
     /// The kernel found no room for a file: it may have none for another one, however small.
     var isDoubted = false
     /// Files that can be begun without another look at the disk, which can hold many times as many.
@@ -21,7 +23,7 @@ final class SpaceBudget: Sendable {
 
     /// - Parameter most: that may be promised in all.
     /// - Returns: all that is promised now; nil when they do not fit.
-    fileprivate func add(_ bytes: UInt64, most: UInt64 = .max) -> UInt64? {
+    fileprivate func add(_ bytes: UInt64, most: UInt64) -> UInt64? {
       self.bytes.withLock { promised in
         let (sum, overflow) = promised.addingReportingOverflow(bytes)
         guard !overflow, sum <= most else { return nil }
@@ -48,15 +50,16 @@ final class SpaceBudget: Sendable {
     let isDoubted = state.withLock(\.isDoubted)
     guard bytes > 0 || isDoubted else { return true }
     if isDoubted, hasNoFiles { return false }
-    let isCovered = state.withLock { state in
-      guard bytes <= state.credit else { return false }
+    let known = state.withLock { state -> UInt64? in
+      guard bytes <= state.credit else { return nil }
       state.credit -= bytes
-      return true
+      return state.room
     }
-    if isCovered { return promises.add(bytes) != nil }
+    // Others may have been promised the rest since.
+    if let known, promises.add(bytes, most: known) != nil { return true }
     let room = self.room
     guard room > 0, let promised = promises.add(bytes, most: room) else { return false }
-    state.withLock { $0.credit = min(Self.mostCredit, (room - promised) / 32) }
+    state.withLock { ($0.room, $0.credit) = (room, min(Self.mostCredit, (room - promised) / 32)) }
     return true
   }
 

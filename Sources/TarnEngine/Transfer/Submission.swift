@@ -195,19 +195,20 @@ final class Submission {
 
   // MARK: Files that are there already
 
-  func adopt(_ action: Action) throws {
+  /// - Parameter isTaken: another client is at work on a path.
+  func adopt(_ action: Action, isTaken: (RelativePath) -> Bool) throws {
     adoptions.append(action)
-    if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
+    if adoptions.count >= PublishThread.largestGroup { try flushAdoptions(isTaken: isTaken) }
   }
 
   /// Only the ledger learns them. Those that Tarn placed are told of only where their mode was put back: a touched file has another
   /// time of change, and on a FUSE or network file system any file may.
-  func flushAdoptions() throws {
+  func flushAdoptions(isTaken: (RelativePath) -> Bool) throws {
     guard !adoptions.isEmpty else { return }
     var adopted: [Row] = []
     for action in adoptions {
       // Another client may have brought anew what somebody took away.
-      if let row = action.row, !mayHaveBeenBrought || isThere(row) {
+      if let row = action.row, !isTaken(row.path), !mayHaveBeenBrought || isThere(row) {
         adopted.append(row)
       } else {
         stale.append(action)
@@ -291,12 +292,6 @@ final class Submission {
   private static let cancelledCode = "cancelled"
 
   func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
-
-  /// Another client has brought an entry: nothing of it is left to do here.
-  func forgetFailure(of path: RelativePath, broughtByOther size: UInt64) {
-    if !steeredAway.isEmpty { steeredAway[path] = nil }
-    account.forgetFailure(of: path, broughtByOther: size)
-  }
 
   /// An order ended its transfer: its bytes are kept, and the entry is told.
   func cancel(_ job: Job) {

@@ -158,16 +158,4 @@ final class TransferAccount {
     }
     try? client.ledger.applyVolatile(changes)
   }
-
-  /// Another client has brought an entry: if it had failed here, it is in place now.
-  func forgetFailure(of path: RelativePath, broughtByOther size: UInt64) {
-    let failed = problems.firstIndex { $0.kind == .failed && $0.name == path.bytes }
-    guard let failed else { return }
-    problems.remove(at: failed)
-    early?.forget(path.bytes)
-    counts.failed -= 1
-    counts.current += 1
-    bytes.current.addSaturated(size)
-    progress.change { $0.failed -= 1 }
-  }
 }

@@ -35,6 +35,8 @@ package final class TransferEngine: Sendable {
     var manifests = 0
     /// How often repairs have recorded something.
     var records = 0
+    /// Passes that have ended.
+    var passes = 0
   }
 
   private let inbox = LockedCondition(Inbox())
@@ -152,7 +154,7 @@ package final class TransferEngine: Sendable {
 
   func beginPass() { inbox.withLock { $0.pass = .reading } }
 
-  func endPass() { inbox.withLock { $0.pass = nil } }
+  func endPass() { inbox.withLock { ($0.pass, $0.history.passes) = (nil, $0.history.passes + 1) } }
 
   /// nil when no pass is at work.
   var pass: PassStage? { inbox.withLock { $0.pass } }

@@ -499,6 +499,8 @@ struct TransferState: Hashable {
   mutating func answered(_ id: JobID, _ answer: Answer) -> [Action] {
     guard let job = jobs[id], job.state == .asking || job.state == .sealing else { return [] }
     switch answer {
+    // Whatever came of it, an order was given.
+    case .failed where job.isEnding, .lacksSpace where job.isEnding: return heed(id) ?? []
     case .checked: return publish(id)
     case .whole: return seal(id)
     case .failed: return fail(id)
@@ -534,7 +536,8 @@ struct TransferState: Hashable {
   }
 
   mutating func published(_ id: JobID, _ ending: Ending) -> [Action] {
-    ending == .failed ? fail(id) : end(id, ending)
+    guard jobs[id]?.state == .publishing else { return [] }
+    return ending == .failed ? fail(id) : end(id, ending)
   }
 
   /// What stands at its path is what the server has.
@@ -542,10 +545,7 @@ struct TransferState: Hashable {
 
   /// A transfer found no space while it ran. With nothing else of its client at work it does not fit.
   private mutating func squeeze(_ id: JobID, _ job: Job) -> [Action] {
-    guard !isStopping(id), job.begunAlone != clients[job.client]?.begun, job.wish == nil || job.wish == .copy
-    else {
-      return fail(id)
-    }
+    guard !isStopping(id), job.begunAlone != clients[job.client]?.begun else { return fail(id) }
     jobs[id]?.squeezes += 1
     jobs[id]?.wish = nil
     return putBack(id)
