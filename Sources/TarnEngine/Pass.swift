@@ -84,7 +84,10 @@ package struct Pass {
       if !verdict.mayGo { feed.planner.writer.reportDirectories() }
       var report = report(feed, started: started)
       report.isPlan = true
-      if case .held(let plan) = verdict { report.hold(plan) }
+      if case .held(var plan) = verdict {
+        if let before = try ports.ledger.held(), before.id == plan.id { plan.when = before.when }
+        report.hold(plan)
+      }
       let actions = try ports.stage.actions()
       while let action = try actions.next() {
         if let blocker = action.blocker,
@@ -326,7 +329,11 @@ package struct Pass {
   ) throws {
     let (plan, end) = (feed.plan, feed.end)
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
-    changes += solved.map { .dropProblem(name: $0) }
+    changes += try solved.map { name in
+      // A directory that could not be read is no entry.
+      let isEntry = try ports.ledger.problem(name: name)?.code != FolderFailure.Code.permission.rawValue
+      return .dropProblem(name: name, isUnwanted: isEntry && plan.old.unnamed.contains(name))
+    }
     if !request.choosesOthers {
       changes += [
         .fact(.entriesWanted, String(plan.counts.wanted)),
@@ -363,12 +370,13 @@ package struct Pass {
   ) throws -> Bool {
     let plan = writer.plan
     progress.change { snapshot in
-      snapshot.filesTotal = plan.counts.planned
+      snapshot.filesTotal = plan.counts.planned - plan.counts.recorded
+      snapshot.onlyAsks = plan.counts.toChange == 0
       snapshot.bytesTotal = plan.bytes.planned
       snapshot.bytesMissing = plan.bytesWithRecorded
       snapshot.unknownSizes = plan.work.unknownSizes
     }
-    if plan.counts.planned > 0 { enter(.transferring) }
+    if plan.counts.planned > plan.counts.recorded { enter(.transferring) }
     try tellSpace(folder, plan.bytes.planned)
     let transfers = try ports.engine.submit(
       plan, for: client(folder), priority: priority, observer: observer,

@@ -64,7 +64,7 @@ struct Beneath: Sendable {
       guard let parent = try parent(of: place), let stat = try FileStat.at(parent, place.leaf) else {
         return nil
       }
-      return Present(path: path, kind: stat.kind, identity: stat.identity)
+      return stat.present(at: path)
     } catch {
       throw error.about(path)
     }

@@ -42,7 +42,7 @@ package final class LocalFolder: FolderPort {
     guard let stat = try? FileStat.notFollowing(Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes) else {
       return nil
     }
-    return (Present(path: path, kind: stat.kind, identity: stat.identity), stat.permissions)
+    return (stat.present(at: path), stat.permissions)
   }
 
   package func digest(

@@ -26,7 +26,8 @@ enum ExitStatus: Int32, CaseIterable {
     switch self {
     case .inSync:
       "in sync: every wanted entry is present, verified and durable, or left as you changed it (--local-changes)"
-    case .somethingToDo: "plan --exit-code: there is something to do"
+    case .somethingToDo:
+      "plan --exit-code: there are changes to make, as far as is known before the server is asked about single files"
     case .partial:
       "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off"
     case .usage: "usage"

@@ -50,7 +50,8 @@ struct OptionAdvice: Equatable {
     "-c": "an interrupted sync always goes on where it was",
     "--continue": "an interrupted sync always goes on where it was",
     "--resume": "an interrupted sync always goes on where it was",
-    "--timeout": "a server that is silent for a minute is asked again; --retries N says how often",
+    "--timeout":
+      "it is fixed: what sends next to nothing for \(NetworkSettings().lowSpeedTime) seconds is ended, and asked for again as often as --retries N says",
     "--progress": "it is shown on a terminal anyway", "-a": "times and names are always kept",
     "--daemon": "the agent runs for ever: tarn agent", "-d": "the agent runs for ever: tarn agent",
     "--every": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",

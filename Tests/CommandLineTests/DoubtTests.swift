@@ -111,6 +111,25 @@ import Testing
     #expect(outcome.status == 64 && outcome.messages.contains(said), "\(outcome)")
   }
 
+  /// What is advised is a command that works.
+  @Test(arguments: ["feed", "feed/", "./feed", "my feed"])
+  func aDirectoryInPlaceOfAFeedIsToldTheListInIt(_ word: String) throws {
+    defer { place.end() }
+    if word == "my feed" { try place.move("feed", to: word) }
+    let refused = try place.tarn("sync", word, "m")
+    let list = word == "my feed" ? "'./my feed/SHA256SUMS'" : "./feed/SHA256SUMS"
+    #expect(refused.status == 64 && refused.messages.contains(list), "\(refused)")
+    #expect(try place.tarn("sync", list.filter { $0 != "'" }, "m").status == 0)
+  }
+
+  @Test func aDirectoryWithoutAListIsToldHowToMakeOne() throws {
+    defer { place.end() }
+    try place.makeDirectory("files")
+    try place.write("one\n", "files/a.txt")
+    let refused = try place.tarn("sync", "files", "m")
+    #expect(refused.status == 64 && refused.messages.contains("sha256sum * > SHA256SUMS"), "\(refused)")
+  }
+
   @Test func aPasswordThatIsNotTakenIsSaidToBeOne() {
     #expect(HTTPStatus(401).message.contains("--netrc-file"))
   }

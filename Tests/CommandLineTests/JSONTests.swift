@@ -1,4 +1,5 @@
 import Foundation
+import TarnAgent
 import TarnCore
 import TarnRuntime
 import Testing

@@ -1,9 +1,9 @@
-import TarnAgent
 import TarnCore
 import TarnEngine
 import TarnRuntime
 import Testing
 
+@testable import TarnAgent
 @testable import tarn
 
 @Suite struct ProgressTests {
@@ -15,7 +15,28 @@ import Testing
     let phases: [PassEvent.Phase] = [.reading, .planning, .reading, .planning, .transferring]
     #expect(
       phases.compactMap { narrator.text(.phase($0)) }
-        == [.reading, .planning, .transferring].map(PassWords.name))
+        == ["reading the feed", "comparing", "fetching"])
+  }
+
+  /// Where the feed says nothing of its files each pass asks for each of them.
+  @Test func whatIsOnlyAskedAboutIsNotFetched() {
+    let narrator = Narrator(
+      console: Console(), style: Style(isOn: false), mode: .dated, isVerbose: false, schema: "s", mirror: nil,
+      clock: SystemClock())
+    var report = Samples.report()
+    (report.counts.wanted, report.counts.current, report.counts.planned) = (111, 0, 111)
+    report.counts.asked = 111
+    #expect(
+      narrator.text(.planned(report)) == "no change known: 111 already there, 111 to ask the server about")
+    #expect(narrator.text(.phase(.transferring)) == "asking the server")
+    var snapshot = Self.snapshot()
+    snapshot.onlyAsks = true
+    #expect(PassWords.progress(snapshot).hasPrefix("asking the server: "))
+    // Others are.
+    report.counts.planned = 113
+    report.counts.wanted = 113
+    #expect(
+      narrator.text(.planned(report)) == "planned: 2 files; 111 already there, 111 to ask the server about")
   }
 
   /// Once when it happens and once in the summary; what the retry did not say is told in between.

@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import Testing
 
@@ -82,7 +83,7 @@ import Testing
     report.options = PassOptions(values: [.delete: ["true"]])
     #expect(lines(report).contains(line), "\(lines(report))")
     #expect(
-      PlanText.summary(report, kinds: [:], targets: "m", style: Self.plain).contains(line))
+      PlanText.summary(report, kinds: [:], targets: "m", mirror: "m", style: Self.plain).contains(line))
     // A window names the newest files only, as everybody knows.
     report.isWindow = true
     #expect(!lines(report).contains(line))
@@ -105,11 +106,12 @@ import Testing
     report.bytes.published = 0
     #expect(lines(report) == ["in sync: 5 files (3 fetched, 1 updated, 1 already there) in 2.1 s"])
     report.counts.planned = 4
-    #expect(SyncSummary.planned(report) == "planned: 4 files; 1 already there")
+    #expect(PassWords.planned(report) == "planned: 4 files; 1 already there")
     report.bytes.planned = 1024
-    #expect(SyncSummary.planned(report) == "planned: 4 files, 1.0 KiB; 1 already there")
+    #expect(PassWords.planned(report) == "planned: 4 files, 1.0 KiB; 1 already there")
     #expect(
-      PlanText.summary(Samples.report(), kinds: [.update: 1], targets: "iso", style: Self.plain)
+      PlanText.summary(
+        Samples.report(), kinds: [.update: 1], targets: "iso", mirror: "iso", style: Self.plain)
         == ["to do: 1 to update; 1 of 5 files current"])
   }
 
@@ -151,7 +153,7 @@ import Testing
     report.problems = (1...13).map { Samples.problem(.refused, "a/\($0)", "path-control", "control") }
     let targets = "./SHA256SUMS 'my iso'"
     #expect(
-      PlanText.summary(report, kinds: [:], targets: targets, style: Self.plain).last
+      PlanText.summary(report, kinds: [:], targets: targets, mirror: "m", style: Self.plain).last
         == "  and 3 more: tarn plan --json ./SHA256SUMS 'my iso'")
   }
 
@@ -246,10 +248,11 @@ import Testing
     var report = Samples.report()
     report.bytes.planned = 1_258_291
     #expect(
-      PlanText.summary(report, kinds: [.fetch: 3, .delete: 1], targets: "iso", style: Self.plain)
+      PlanText.summary(
+        report, kinds: [.fetch: 3, .delete: 1], targets: "iso", mirror: "iso", style: Self.plain)
         == ["to do: 3 to fetch, 1 to delete; 1.2 MiB to download, 1 of 5 files current"])
     #expect(
-      PlanText.summary(report, kinds: [:], targets: "iso", style: Self.plain)
+      PlanText.summary(report, kinds: [:], targets: "iso", mirror: "iso", style: Self.plain)
         == ["nothing to do: 1 of 5 files current"])
   }
 
@@ -293,16 +296,63 @@ import Testing
     report.held = HeldPlan(
       id: "1a2b3c4d", when: Samples.now, count: 50, reason: "the list is empty")
     #expect(
-      PlanText.summary(report, kinds: [.fetch: 1], targets: "iso", style: Self.plain) == [
+      PlanText.summary(report, kinds: [.fetch: 1], targets: "iso", mirror: "iso", style: Self.plain) == [
         "to do: 1 to fetch; 1 of 5 files current",
         "  50 deletions would be held as plan 1a2b3c4d until approved (the list is empty)",
       ])
     report.held?.count = 1
     report.counts.waiting = 60
     #expect(
-      PlanText.summary(report, kinds: [:], targets: "iso", style: Self.plain).last
+      PlanText.summary(report, kinds: [:], targets: "iso", mirror: "iso", style: Self.plain).last
         == "  1 deletion would be held as plan 1a2b3c4d until approved (the list is empty), "
         + "and 60 files would wait for that")
+  }
+
+  /// A pass held them before: the plan does not speak of them as of what may be.
+  @Test func planOfWhatIsHeld() {
+    var report = Samples.report()
+    report.isPlan = true
+    report.counts.current = 5
+    report.held = HeldPlan(
+      id: "1a2b3c4d", when: Timestamp(nanoseconds: Samples.now.nanoseconds - 1), count: 50,
+      reason: "the list is empty")
+    func lines() -> [String] {
+      PlanText.summary(report, kinds: [:], targets: "feed iso", mirror: "iso", style: Self.plain)
+    }
+    #expect(
+      lines() == [
+        "nothing to do without an approval: 5 of 5 files current",
+        "  50 deletions held as plan 1a2b3c4d (the list is empty)", "next: tarn approve iso 1a2b3c4d",
+      ])
+    report.counts.waiting = 1
+    #expect(lines()[1] == "  50 deletions held as plan 1a2b3c4d (the list is empty); 1 file waits for that")
+  }
+
+  /// What stands there, and what only the server can tell of, is no change; what the user changed is named.
+  @Test func planOfWhatIsThere() {
+    var report = Samples.report()
+    report.isPlan = true
+    (report.counts.planned, report.counts.recorded, report.counts.kept) = (2, 2, 2)
+    func first() -> String {
+      PlanText.summary(report, kinds: [:], targets: "iso", mirror: "iso", style: Self.plain)[0]
+    }
+    #expect(first() == "nothing to do: 3 of 5 files current, 2 left as changed here")
+    #expect(PassWords.planned(report) == "nothing to do: 3 already there")
+    (report.counts.planned, report.counts.asked, report.counts.kept) = (4, 2, 0)
+    #expect(first() == "no change known: 5 of 5 files in place, 2 to ask the server about")
+    #expect(report.isInSync)
+    var kinds: [Action.Kind: Int] = [:]
+    let path = Samples.path("a")
+    let ask = Action(.revalidate, path: path, entry: Entry(path: path))
+    #expect(PlanText.line(ask, style: Self.plain) == "ask                  -  a")
+    var adopt = Action(.adopt, path: path, entry: Entry(path: path))
+    kinds.add(ask)
+    kinds.add(adopt)
+    adopt.restoresMode = true
+    kinds.add(adopt)
+    #expect(kinds == [.adopt: 1, .restore: 1])
+    #expect(PlanText.line(adopt, style: Self.plain) == "restore       its mode  a")
+    #expect(EventLine(adopt).action == "restore" && EventLine(adopt).bytes == nil)
   }
 
   @Test func verification() {

@@ -11,6 +11,7 @@ import Testing
     ("unknown-option-far", ["sync", "--nope", "/srv/iso"]),
     ("unknown-option-first", ["verify", "--all"]), ("habit", ["sync", "-j", "4", "/srv/iso"]),
     ("no-target", ["pause"]), ("limit-of-one", ["limit", "iso", "2MiB/s"]),
+    ("limit-of-one-behind", ["limit", "off", "iso"]),
     ("broken-pattern", ["sync", "--exclude", "dir0[", "/srv/iso"]),
     ("bad-number", ["sync", "--connections", "0", "/srv/iso"]),
     ("bad-rate", ["plan", "--limit-rate", "fast", "/srv/iso"]),
@@ -75,7 +76,7 @@ import Testing
       ("plan", "-P", "--connections N"),
       ("status", "-w", "--watch"), ("status", "--follow", "--watch"), ("events", "-f", "--follow"),
       ("sync", "-l", "directories below a feed"), ("agent", "-d", "systemctl"),
-      ("agent", "--daemon", "tarn agent"),
+      ("agent", "--daemon", "tarn agent"), ("sync", "--timeout", "30 seconds is ended"),
       ("sync", "--delte", "--delete"), ("sync", "--insecure", "--cacert FILE"), ("sync", "--nope", nil),
       ("verify", "--all", nil),
     ] as [(String, String, String?)]) func unknownOptions(

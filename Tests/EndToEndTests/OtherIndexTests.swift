@@ -93,6 +93,16 @@ struct OtherIndexTests {
       place.files().filter { !$0.hasPrefix("mirror/.tarn/") }.sorted() == [
         "mirror/one.txt", "mirror/sub/three.txt", "mirror/two.txt",
       ])
+    // Only the server can say whether they changed: nothing is known to be missing.
+    let plan = try Tarn.run(["plan", "--exit-code", folder])
+    #expect(
+      plan.status == 0
+        && plan.output.contains("no change known: 3 of 3 files in place, 3 to ask the server about"),
+      "\(plan)")
+    let asked = try Tarn.run(["sync", folder])
+    #expect(
+      asked.errors.contains("no change known: 3 already there, 3 to ask the server about")
+        && asked.errors.contains("asking the server") && !asked.errors.contains("fetching"), "\(asked)")
     let before = try state(folder)
     try tree.write(page(["one.txt", "sub/"]), to: "index.html")
     try tree.write("changed\n", to: "sub/three.txt")

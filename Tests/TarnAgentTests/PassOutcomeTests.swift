@@ -27,6 +27,11 @@ import Testing
     )
     let nothing = RunOutcome(plan: report(wanted: 2, current: 2, planned: 0), kinds: [:])
     #expect(nothing.message.hasPrefix("nothing to do, 2 of 2 in place"))
+    var same = report(wanted: 4, current: 1, planned: 3)
+    (same.counts.recorded, same.counts.asked) = (1, 2)
+    #expect(
+      RunOutcome(plan: same, kinds: [:]).message.hasPrefix(
+        "no change known, 4 of 4 in place, 2 to ask the server about;"))
     for outcome in [outcome, nothing] {
       #expect(outcome.code == "planned" && outcome.exitStatus == 0 && outcome.outcome == .succeeded)
       #expect(!outcome.hasScanned && outcome.failure == nil && !outcome.message.contains("in sync"))

@@ -37,6 +37,7 @@ import Testing
       ("local-changes = \"burn\"", .badValue, 17, "local-changes = \"report\""),
       ("template = \"{nope}\"", .badValue, 12, "{title}"),
       ("exclude = \"*.tmp\"", .wrongType, 11, "write it as a list: exclude = [\"*.tmp\"]"),
+      ("exclude = \"dir0[\"", .wrongType, 11, "'dir0[' is not a pattern: at character 5"),
       ("exclude = [\"a\", 7]", .wrongType, 17, "exclude"),
       ("include = \"*.iso, *.txt\"", .wrongType, 11, "include = [\"*.iso\", \"*.txt\"]"),
       ("retry = 3", .unknownSetting, 1, "write 'retries'"),

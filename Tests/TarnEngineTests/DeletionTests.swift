@@ -122,7 +122,13 @@ import Testing
     #expect(world.ledger.contents.heldPaths[id]?.count == 4)
     report = try world.run()
     #expect(report.held?.id == id)
+    // A plan knows since when it is held; of another set nothing is held yet.
+    world.clock.advance(.seconds(60))
+    let plan = try world.plan().report
+    #expect(plan.held?.id == id && plan.held.map { $0.when < plan.started } == true)
     unlist(4..<5, world)
+    let other = try world.plan().report
+    #expect(other.held.map { $0.when >= other.started } == true)
     report = try world.run()
     #expect(report.held?.id != id)
     #expect(world.ledger.contents.heldPaths[id] == nil)

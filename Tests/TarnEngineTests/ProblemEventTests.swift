@@ -27,6 +27,7 @@ import Testing
     world.want("b", "text of b")
     #expect(try world.run().isInSync)
     #expect(Array(told(world).dropFirst(2).sorted()) == ["fetched b", "recovered b"])
+    #expect(world.ledger.contents.events.first { $0.code == "recovered" }?.detail == "had failed")
     #expect(try world.run().isInSync)
     #expect(told(world).count == 4)
   }
@@ -40,6 +41,7 @@ import Testing
     world.unlist("b")
     #expect(try world.run().isInSync)
     #expect(told(world) == ["fetched a", "failed b", "recovered b"])
+    #expect(world.ledger.contents.events.last?.detail == "had failed, and is no longer wanted")
   }
 
   @Test func aConflictIsToldAsOne() throws {

@@ -74,6 +74,56 @@ import Testing
     #expect(bytes.unknownSizes == 1 && bytes.current == 6000 && bytes.wanted == nil)
   }
 
+  /// What is only recorded anew, or asked about, is no change; each wanted path is counted once before the pass and once after it.
+  @Test func whatIsAsRecordedIsThereAlready() throws {
+    let world = World()
+    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
+    world.add(world.bareEntry("d"))
+    world.server.put(World.host + "d", "one".bytes, etag: "\"1\"")
+    try world.run()
+    // The same bytes at another time.
+    world.folder.edit("a".path, "text of a".bytes)
+    let (plan, actions) = try world.plan()
+    #expect(plan.counts.planned == 2 && plan.counts.recorded == 1 && plan.counts.asked == 1)
+    #expect(plan.counts.toChange == 0 && plan.isInSync)
+    #expect(actions.map(\.isRecorded) == [true, false] && plan.counts.current + 2 == plan.counts.wanted)
+    world.want("e", "text of e")
+    world.folder.delete("b".path)
+    let report = try world.run()
+    let counts = report.counts
+    #expect(counts.toChange == 2 && counts.current + counts.planned == counts.wanted)
+    #expect(counts.adopted == 0 && counts.revalidated == 2 && counts.fetched == 1 && counts.restored == 1)
+    #expect(report.isInSync && counts.inPlace == counts.wanted)
+    #expect(try status(world).entries.current == 5 && status(world).entries.pending == 0)
+    #expect(try world.plan().report.counts.recorded == 0)
+  }
+
+  /// Nobody would hear that anything is fetched.
+  @Test func recordsAloneAreNoTransfers() throws {
+    let world = try World.inSync(["a", "b"])
+    world.settings = nil
+    world.folder.edit("a".path, "text of a".bytes)
+    try world.run()
+    let isTold = world.log.events.contains { if case .phase(.transferring) = $0 { true } else { false } }
+    #expect(!isTold && world.row("a")?.isAdopted == false)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test(arguments: [PassPolicy.LocalChanges.restore, .keep]) func aModeIsAChangeWhereItIsPutBack(
+    _ changes: PassPolicy.LocalChanges
+  ) throws {
+    let world = World()
+    world.want("a", "text of a")
+    try world.run()
+    world.policy.localChanges = changes
+    world.folder.changeMode(try #require(world.folder.open("a".path)))
+    let (plan, actions) = try world.plan()
+    let isChange = changes == .restore
+    #expect(plan.counts.toChange == (isChange ? 1 : 0) && plan.counts.recorded == (isChange ? 0 : 1))
+    #expect(actions.map(\.kindToTell) == [isChange ? .restore : .adopt])
+    #expect(try world.run().counts.restored == (isChange ? 1 : 0))
+  }
+
   @Test func whatIsLeftByPolicyIsNotPending() throws {
     let world = World()
     for name in ["a", "b"] { world.want(name, "text of \(name)") }

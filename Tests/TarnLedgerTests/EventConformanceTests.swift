@@ -142,6 +142,21 @@ import Testing
       ])
   }
 
+  /// Nothing has come: the feed names it no more. A listing is in no feed.
+  @Test(arguments: Subject.allCases) func whatIsNoLongerWantedHasNotComeRight(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    let names = ["a", "b", "c/"].map { Array($0.utf8) }
+    try ledger.apply([problem("a"), problem("b", .conflict), problem("c/")])
+    try ledger.apply(
+      names.map { .dropProblem(name: $0, isUnwanted: true) } + [problem("b", .conflict, at: 2)])
+    #expect(
+      try told(ledger).dropFirst(3) == [
+        "recovered a: had failed, and is no longer wanted", "recovered -: c/: had failed",
+      ])
+    try ledger.apply([drop("b")])
+    #expect(try told(ledger).last == "recovered b: was in conflict")
+  }
+
   @Test(arguments: Subject.allCases) func whatAPassDoesNotSeeAgainHasRecovered(_ subject: Subject) throws {
     let ledger = try make(subject)
     try ledger.apply([problem("a"), problem("b", .refused)])

@@ -62,6 +62,7 @@ import Testing
     let stage = try make(subject)
     var below = Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2))
     below.blocker = path("blocker")
+    below.restoresMode = true
     var adopted = row(path("q"))
     adopted.isAdopted = true
     let actions = [

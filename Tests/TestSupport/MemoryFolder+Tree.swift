@@ -89,7 +89,11 @@ struct MemoryState {
   }
 
   func present(_ path: RelativePath) -> Present? {
-    reachable(path).map { Present(path: path, kind: $0.kind, identity: $0.file.identity) }
+    reachable(path).map {
+      Present(
+        path: path, kind: $0.kind, identity: $0.file.identity,
+        hasOwnMode: $0.kind != .regular || $0.file.mode == 0o644)
+    }
   }
 
   func objects() -> [Present] {

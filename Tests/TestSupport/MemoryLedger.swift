@@ -112,7 +112,8 @@ extension MemoryLedger.State {
     case .problem(let problem):
       latest = max(latest, problem.seen)
       news.note(problem.name, from: problems[problem.name]?.kind, to: problem)
-    case .dropProblem(let name): news.note(name, from: problems[name]?.kind, to: nil)
+    case .dropProblem(let name, let isUnwanted):
+      news.note(name, from: problems[name]?.kind, to: nil, isUnwanted: isUnwanted)
     case .dropProblems(let moment):
       for problem in problems.values where problem.seen < moment {
         news.note(problem.name, from: problem.kind, to: nil)
@@ -165,7 +166,7 @@ extension MemoryLedger.State {
     case .trash(let row): trash[row.name] = row
     case .dropTrash(let name): trash[name] = nil
     case .problem(let problem): note(problem)
-    case .dropProblem(let name): problems[name] = nil
+    case .dropProblem(let name, _): problems[name] = nil
     case .dropProblems(let moment): problems = problems.filter { $0.value.seen >= moment }
     case .event(var event):
       lastNumber += 1

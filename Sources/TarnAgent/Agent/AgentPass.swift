@@ -60,7 +60,7 @@ struct AgentPass: Sendable {
         var kinds: [Action.Kind: Int] = [:]
         let report = try tarn.plan(request, observer: observer, progress: progress, stop: stop) {
           action, isHeld in
-          if !isHeld { kinds[action.kind, default: 0] += 1 }
+          if !isHeld { kinds.add(action) }
         }
         return RunOutcome(plan: report, kinds: kinds)
       }
@@ -101,7 +101,7 @@ struct AgentObserver: PassObserver {
       agent.begunJournal(mirror)
       change { $0.hasLooked = true }
       agent.wake()
-      if report.counts.planned > 0 { log(.info, PassWords.planned(report)) }
+      if report.counts.toChange + report.counts.asked > 0 { log(.info, PassWords.planned(report)) }
       return
     case .action: return
     case .done(let code, let path, let bytes):

@@ -1,4 +1,4 @@
-import TarnCore
+package import TarnCore
 package import TarnEngine
 import TarnFeeds
 
@@ -64,26 +64,28 @@ package struct PassWords: Sendable {
     return named.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
   }
 
-  /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 1 already there`.
+  /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 3 already there, 2 to ask the server about`.
   package static func planned(_ report: PassReport) -> String {
+    let there = "\(Units.grouped(report.counts.there)) already there\(report.counts.toAsk)"
+    guard report.counts.toChange > 0 else { return "\(report.counts.noChange): \(there)" }
     let unknown =
       report.bytes.planned > 0 && report.bytes.unknownSizes > 0
       ? " and \(Units.grouped(report.bytes.unknownSizes)) of unknown size" : ""
-    return "planned: \(amount(report.counts.planned, report.bytes.planned))\(unknown); "
-      + "\(Units.grouped(report.counts.current)) already there"
+    return "planned: \(amount(report.counts.toChange, report.bytes.planned))\(unknown); \(there)"
   }
 
   /// `fetching: 43%, 1,234 of 5,678 files, 1.2 GiB of 2.8 GiB, 12.3 MiB/s, 2 min 12 s left`.
   static func progress(_ snapshot: PassProgress.Snapshot) -> String {
-    let (phase, parts) = (name(snapshot.phase), parts(snapshot))
+    let (phase, parts) = (name(snapshot.phase, onlyAsks: snapshot.onlyAsks), parts(snapshot))
     return parts.isEmpty ? phase : "\(phase): \(parts.joined(separator: ", "))"
   }
 
-  package static func name(_ phase: PassEvent.Phase) -> String {
+  /// - Parameter onlyAsks: no change is known before the servers are asked.
+  package static func name(_ phase: PassEvent.Phase, onlyAsks: Bool = false) -> String {
     switch phase {
     case .reading: "reading the feed"
     case .planning: "comparing"
-    case .transferring: "fetching"
+    case .transferring: onlyAsks ? "asking the server" : "fetching"
     case .publishing: "putting files in place"
     case .deleting: "moving to the trash"
     case .verifying: "verifying"
@@ -117,5 +119,24 @@ package struct PassWords: Sendable {
   /// Feeds such as checksum lists give no sizes: then no bytes are told.
   private static func amount(_ files: Int, _ bytes: UInt64) -> String {
     Units.count(files, "file") + (bytes > 0 ? ", \(Units.show(bytes))" : "")
+  }
+}
+
+extension PassCounts {
+  /// Wanted entries that stand there as a plan found them: also what it only has to record, or to ask the server about.
+  package var there: Int { current + recorded + asked }
+
+  /// `, 2 to ask the server about`; empty where there are none.
+  package var toAsk: String { asked > 0 ? ", \(Units.grouped(asked)) to ask the server about" : "" }
+
+  /// Of a plan without a change: what its server may yet say is not known.
+  package var noChange: String { asked > 0 ? "no change known" : Self.noChanges }
+}
+
+extension [Action.Kind: Int] {
+  /// Counts what a plan would change, as far as that is known.
+  package mutating func add(_ action: Action) {
+    guard !action.isRecorded, action.kind != .revalidate else { return }
+    self[action.kindToTell, default: 0] += 1
   }
 }

@@ -63,7 +63,7 @@ struct RunOutcome: Sendable {
 
   /// Of a mirror that only plans: what is to do says nothing of how the mirror is.
   ///
-  /// - Parameter kinds: how many actions of each kind, without deletions that would be held.
+  /// - Parameter kinds: how many changes of each kind, without deletions that would be held.
   init(plan report: PassReport, kinds: [Action.Kind: Int]) {
     exitStatus = 0
     words = PassWords(report)
@@ -82,8 +82,10 @@ struct RunOutcome: Sendable {
     if report.counts.held > 0 { parts.append("\(report.counts.held) would be held") }
     if report.counts.refused > 0 { parts.append("\(report.counts.refused) refused") }
     if report.counts.conflict > 0 { parts.append("\(report.counts.conflict) in conflict") }
-    let what = parts.isEmpty ? "nothing to do" : "to do: \(parts.joined(separator: ", "))"
-    message = "\(what), \(report.counts.standing); only planned, for the settings say dry-run"
+    let counts = report.counts
+    let what = parts.isEmpty ? counts.noChange : "to do: \(parts.joined(separator: ", "))"
+    message =
+      "\(what), \(counts.there) of \(counts.wanted) in place\(counts.toAsk); only planned, for the settings say dry-run"
   }
 
   init(_ failure: PassFailure) {

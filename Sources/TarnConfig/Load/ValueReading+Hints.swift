@@ -24,7 +24,12 @@ extension ValueReading {
     case (.rate, .integer(let number)) where number > 0:
       hint = "write the unit, in quotes: \(setting.name) = \"\(number)B/s\" is \(number) bytes per second"
     case (.patterns, .text(let text)):
-      hint = "write it as a list: \(setting.name) = [\(Self.parted(text))]"
+      let parts = Self.parted(text)
+      let list = "\(setting.name) = [\(parts.map(SettingValue.quote).joined(separator: ", "))]"
+      let fault = parts.lazy.compactMap { part in PathPatterns.fault(in: part).map { (part, $0) } }.first
+      hint =
+        fault.map { "it takes a list, and '\(Redaction.short($0))' is not a pattern: \($1)" }
+        ?? "write it as a list: \(list)"
     case (let kind, .array(let nodes)) where nodes.count == 1 && !kind.isSecret && kind != .patterns:
       switch nodes[0].value {
       case .text(let text):
@@ -41,10 +46,10 @@ extension ValueReading {
   }
 
   /// The members of a list that somebody wrote as one text.
-  private static func parted(_ text: String) -> String {
+  private static func parted(_ text: String) -> [String] {
     let text = Redaction.value(text)
     let parts = text.split(separator: ",").map { SyntaxLine.trimmed(String($0)) }.filter { !$0.isEmpty }
-    return (parts.isEmpty ? [text] : parts).map(SettingValue.quote).joined(separator: ", ")
+    return parts.isEmpty ? [text] : parts
   }
 
   func rates(_ nodes: [SettingNode]) throws(Refusal) -> [SettingValue.Rate] {

@@ -45,6 +45,8 @@ package struct Action: Sendable, Equatable {
   package var row: Row?
   /// A file of Tarn's that has to make way first: the path lies below it.
   package var blocker: RelativePath?
+  /// Of `adopt`: what Tarn placed has another mode now, which is put back.
+  package var restoresMode = false
 
   package init(
     _ kind: Kind, phase: Phase = .payload, path: RelativePath, entry: Entry? = nil,
@@ -57,6 +59,14 @@ package struct Action: Sendable, Equatable {
     self.present = present
     self.row = row
   }
+}
+
+extension Action {
+  /// What Tarn placed stands there with the bytes that it had: only the ledger changes, and by nothing but times.
+  package var isRecorded: Bool { kind == .adopt && row?.isAdopted == false && !restoresMode }
+
+  /// What a plan calls it: a mode is restored, as its event says.
+  package var kindToTell: Kind { restoresMode ? .restore : kind }
 }
 
 extension Action.Kind {

@@ -34,11 +34,14 @@ package struct Present: Sendable, Equatable {
   package var kind: Kind
   /// A directory's changes with what lies in it.
   package var identity: FileIdentity
+  /// False for a regular file with another mode than the one that Tarn gives its files.
+  package var hasOwnMode: Bool
 
-  package init(path: RelativePath, kind: Kind, identity: FileIdentity) {
+  package init(path: RelativePath, kind: Kind, identity: FileIdentity, hasOwnMode: Bool = true) {
     self.path = path
     self.kind = kind
     self.identity = identity
+    self.hasOwnMode = hasOwnMode
   }
 }
 

@@ -215,7 +215,8 @@ package enum LedgerChange: Sendable, Equatable {
   case dropTrash(name: String)
   /// Inserts; a known one of the same name and code keeps `since`, gets the new `seen` and the new attempts on top.
   indirect case problem(Problem)
-  case dropProblem(name: [UInt8])
+  /// - Parameter isUnwanted: the feed does not name it any more, so that nothing has come right.
+  case dropProblem(name: [UInt8], isUnwanted: Bool = false)
   /// After a pass: what it did not see again is solved.
   case dropProblems(seenBefore: Timestamp)
   /// Appends, with the next number.

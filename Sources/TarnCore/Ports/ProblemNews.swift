@@ -10,6 +10,7 @@ package struct ProblemNews: Sendable {
   private struct Change {
     var before: Problem.Kind?
     var problem: Problem?
+    var isUnwanted = false
   }
 
   private var changes: [[UInt8]: Change] = [:]
@@ -21,13 +22,17 @@ package struct ProblemNews: Sendable {
   /// - Parameters:
   ///   - old: as the ledger had it before this change.
   ///   - new: as it has it now; nil for none.
-  package mutating func note(_ name: [UInt8], from old: Problem.Kind?, to new: Problem?) {
+  ///   - isUnwanted: it has ended because the feed does not name the entry any more.
+  package mutating func note(
+    _ name: [UInt8], from old: Problem.Kind?, to new: Problem?, isUnwanted: Bool = false
+  ) {
     guard old != nil || new != nil || changes[name] != nil else { return }
     if changes[name] == nil {
       changes[name] = Change(before: old)
       names.append(name)
     }
     changes[name]?.problem = new
+    if old != nil || new != nil { changes[name]?.isUnwanted = isUnwanted }
   }
 
   package func events(when: Timestamp) -> [Event] {
@@ -59,6 +64,10 @@ package struct ProblemNews: Sendable {
     } else if let before {
       event.detail =
         before == .conflict ? "was in conflict" : before == .refused ? "was refused" : "had failed"
+      // A listing has no path, and no feed names it.
+      if change.isUnwanted, event.path != nil || before == .refused {
+        event.detail += ", and is no longer wanted"
+      }
     }
     if event.path == nil { event.detail = "\(Printable.escape(name)): \(event.detail)" }
     return event

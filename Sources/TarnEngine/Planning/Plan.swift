@@ -104,7 +104,7 @@ struct Plan {
     guard action.kind != .delete, action.phase != .deletion else { return }
     let size = action.bytesToFetch
     if action.blocker == nil {
-      counts.planned += 1
+      count(action, 1)
       bytes.planned.addSaturated(size)
       work.bytesAsRecorded.addSaturated(action.bytesRecorded)
       if action.hasUnknownSize { work.unknownSizes += 1 }
@@ -115,9 +115,15 @@ struct Plan {
     }
   }
 
+  private mutating func count(_ action: Action, _ more: Int) {
+    counts.planned += more
+    if action.isRecorded { counts.recorded += more }
+    if action.kind == .revalidate { counts.asked += more }
+  }
+
   /// It is decided over again.
   mutating func withdraw(_ action: Action) {
-    counts.planned -= 1
+    count(action, -1)
     bytes.planned -= min(bytes.planned, action.bytesToFetch)
     work.bytesAsRecorded -= min(work.bytesAsRecorded, action.bytesRecorded)
   }

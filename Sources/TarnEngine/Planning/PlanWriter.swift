@@ -206,6 +206,9 @@ final class PlanWriter {
       path: action.path, identity: identity, digest: digest, isVerified: isVerified,
       fingerprint: entry.fingerprint, etag: action.row?.etag, lastModified: action.row?.lastModified,
       placed: tarns?.placed ?? plan.started, isAdopted: tarns == nil)
+    adoption.restoresMode =
+      tarns != nil && planner.policy.localChanges == .restore
+      && (try? folder.look(action.path))?.hasOwnMode == false
     try stage(adoption)
   }
 

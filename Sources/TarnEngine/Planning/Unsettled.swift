@@ -1,7 +1,7 @@
 /// What earlier passes left, while a feed is read: which of it is of nothing that is still wanted and missing.
 struct Unsettled<Name: Hashable> {
   /// Nothing was found out about so far.
-  private var unnamed: Set<Name> = []
+  private(set) var unnamed: Set<Name> = []
   /// Of what is in place, or left as the policy says.
   private var settled: Set<Name> = []
 

@@ -214,6 +214,7 @@ final class Submission {
         stale.append(action)
       }
     }
+    let recorded = Set(adoptions.filter(\.isRecorded).map(\.path))
     adoptions = []
     // Those whose mode was another one, and which.
     var restored: [RelativePath: String] = [:]
@@ -235,7 +236,7 @@ final class Submission {
       changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
     }
     try client.ledger.apply(changes)
-    for row in adopted { account.kept(row, code: code(row)) }
+    for row in adopted { account.kept(row, code: code(row), isToDo: !recorded.contains(row.path)) }
   }
 
   /// Of a file that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.

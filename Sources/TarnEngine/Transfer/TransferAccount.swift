@@ -61,8 +61,10 @@ final class TransferAccount {
 
   /// A file that was there already.
   ///
-  /// - Parameter code: what is told of it: `adopted`, `restored`, or nil for nothing.
-  func kept(_ row: Row, code: String?) {
+  /// - Parameters:
+  ///   - code: what is told of it: `adopted`, `restored`, or nil for nothing.
+  ///   - isToDo: it counts among the files to be done.
+  func kept(_ row: Row, code: String?, isToDo: Bool) {
     switch code {
     case "adopted": counts.adopted += 1
     case "restored": counts.restored += 1
@@ -70,7 +72,7 @@ final class TransferAccount {
     }
     bytes.confirmed.addSaturated(row.identity.size)
     if let code { tell(.done(code: code, path: row.path, bytes: row.identity.size)) }
-    progress.finish(nil, bytes: 0)
+    if isToDo { progress.finish(nil, bytes: 0) }
   }
 
   /// What became of a file that has to make way.

@@ -56,6 +56,8 @@ package final class PassProgress: Sendable {
     /// Bytes per second, an average over some seconds.
     package var rate: UInt64 = 0
     package var failed = 0
+    /// Nothing is to be fetched, as far as is known before the servers are asked.
+    package var onlyAsks = false
     /// Those that wait for a place come last.
     package var transfers: [Activity] = []
     /// nil when the feed is not being fetched.

@@ -6,8 +6,12 @@ package struct PassCounts: Sendable, Equatable {
   /// Entries of the feed after filters, refused ones included.
   package var wanted = 0
   package var current = 0
-  /// To do, as planned.
+  /// To do, as planned: with these two.
   package var planned = 0
+  /// Of Tarn's files, with the bytes that they had: the ledger alone learns of it.
+  package var recorded = 0
+  /// To ask the server about.
+  package var asked = 0
   package var fetched = 0
   package var updated = 0
   package var restored = 0
@@ -37,7 +41,7 @@ package struct PassCounts: Sendable, Equatable {
   private static let all: [any WritableKeyPath<PassCounts, Int> & Sendable] = [
     \.wanted, \.current, \.planned, \.fetched, \.updated, \.restored, \.replaced, \.adopted, \.copied,
     \.revalidated, \.deleted, \.forgotten, \.unlisted, \.excluded, \.kept, \.failed, \.refused,
-    \.conflict, \.held, \.waiting,
+    \.conflict, \.held, \.waiting, \.recorded, \.asked,
   ]
 
   /// Adds what came to `more` since it was `before`.
@@ -49,6 +53,9 @@ package struct PassCounts: Sendable, Equatable {
   package var inPlace: Int {
     current + fetched + updated + restored + replaced + adopted + copied + revalidated
   }
+
+  /// Planned changes, as far as they are known.
+  package var toChange: Int { planned - recorded - asked }
 
   /// Wanted entries that are not in place.
   package var wanting: Int { failed + refused + conflict + waiting }
@@ -176,9 +183,9 @@ package struct PassReport: Sendable {
     min(counts.waiting, problems.count { $0.kind == .held && $0.code == Problem.pausedCode })
   }
 
-  /// True for exit status 0 of a pass; of a plan when nothing is to do as well.
+  /// True for exit status 0 of a pass; of a plan when no change is known as well.
   package var isInSync: Bool {
-    (!isPlan || counts.planned == 0) && counts.wanting == 0 && counts.held == 0 && !wasStopped
+    (!isPlan || counts.toChange == 0) && counts.wanting == 0 && counts.held == 0 && !wasStopped
       && listingFailures == 0
   }
 

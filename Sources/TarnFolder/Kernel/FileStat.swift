@@ -66,6 +66,12 @@ struct FileStat {
       changed: timestamp(raw.changed_seconds, raw.changed_nanoseconds))
   }
 
+  func present(at path: RelativePath) -> Present {
+    Present(
+      path: path, kind: kind, identity: identity,
+      hasOwnMode: kind != .regular || permissions == LocalFolder.mode)
+  }
+
   var size: UInt64 { raw.size }
   var owner: UInt32 { raw.owner }
   /// Names of the object.

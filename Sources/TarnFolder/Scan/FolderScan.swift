@@ -96,7 +96,7 @@ final class FolderScan: SnapshotCursor {
       }
       guard let stat else { return nil }
       if stat.kind == .directory, region.extent == .tree { levels[level].waiting.append(index) }
-      return Present(path: path, kind: stat.kind, identity: stat.identity)
+      return stat.present(at: path)
     } catch {
       guard error.code == .permission else { throw error.about(path) }
       // Names can be listed but not looked at: nothing is known of the whole directory. Said once.

@@ -502,9 +502,9 @@ extension Connection {
       let old = try first("SELECT kind FROM problems WHERE name = ?", [.blob(problem.name)], kind)
       try write(change)
       news.note(problem.name, from: old, to: problem)
-    case .dropProblem(let name):
+    case .dropProblem(let name, let isUnwanted):
       let old = try first("DELETE FROM problems WHERE name = ? RETURNING kind", [.blob(name)], kind)
-      news.note(name, from: old, to: nil)
+      news.note(name, from: old, to: nil, isUnwanted: isUnwanted)
     case .dropProblems(let seenBefore):
       let dropped = try all(SQL.dropProblems, [.integer(seenBefore.nanoseconds)]) {
         (row) throws(LedgerFailure) in (name: try row.blob(0), kind: try kind(row, at: 1))
@@ -537,7 +537,7 @@ extension Connection {
     case .trash(let row): try put(row)
     case .dropTrash(let name): try run("DELETE FROM trash WHERE name = ?", [.text(name)])
     case .problem(let problem): try put(problem, by: SQL.putProblem)
-    case .dropProblem(let name): try run("DELETE FROM problems WHERE name = ?", [.blob(name)])
+    case .dropProblem(let name, _): try run("DELETE FROM problems WHERE name = ?", [.blob(name)])
     case .dropProblems(let seenBefore): try run(SQL.dropProblems, [.integer(seenBefore.nanoseconds)])
     case .event(let event): try put(event, by: SQL.addEvent)
     case .pruneEvents(let keeping, let before, let now):

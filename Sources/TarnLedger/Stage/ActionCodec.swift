@@ -10,7 +10,9 @@ enum ActionCodec {
     static let blocker = Parts(rawValue: 8)
     /// Not a part: the entry has another path than the action.
     static let otherPath = Parts(rawValue: 16)
-    static let all: Parts = [.entry, .present, .row, .blocker, .otherPath]
+    /// Not a part either.
+    static let restoresMode = Parts(rawValue: 32)
+    static let all: Parts = [.entry, .present, .row, .blocker, .otherPath, .restoresMode]
   }
 
   private static let kinds = Action.Kind.allCases
@@ -23,6 +25,7 @@ enum ActionCodec {
     if action.row != nil { parts.insert(.row) }
     if action.blocker != nil { parts.insert(.blocker) }
     if hasOtherPath { parts.insert(.otherPath) }
+    if action.restoresMode { parts.insert(.restoresMode) }
     writer.put(action.path.bytes)
     writer.put(byte: parts.rawValue)
     writer.put(byte: kinds.firstIndex(of: action.kind).map(UInt8.init) ?? .max)
@@ -41,6 +44,7 @@ enum ActionCodec {
     let number = Int(try reader.byte())
     guard parts.isSubset(of: .all), kinds.indices.contains(number) else { throw DamagedBytes() }
     var action = Action(kinds[number], phase: phase, path: path)
+    action.restoresMode = parts.contains(.restoresMode)
     if parts.contains(.entry) {
       let path = parts.contains(.otherPath) ? RelativePath(trusted: try reader.string()) : path
       action.entry = try EntryCodec.decode(path: path, from: &reader)

@@ -20,7 +20,9 @@ struct PlanCommand: ParsableCommand {
       """)
 
   @OptionGroup var flags: PassFlags
-  @Flag(help: "End with 2 when there is something to do.") var exitCode = false
+  @Flag(
+    help: "End with 2 when there are changes to make. A file that the server is only asked about is none.")
+  var exitCode = false
   enum Shown: ShownOptions {
     static let verbose: String? = "Say more: the options that hold."
   }

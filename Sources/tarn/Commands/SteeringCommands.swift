@@ -215,13 +215,21 @@ struct LimitCommand: ParsableCommand {
 
   private var rate: String { words.first ?? "" }
 
+  /// Somebody named a mirror, before the rate or behind it.
+  private static func ofOne(_ words: [String]) -> String {
+    let rate = words.first { Units.rate($0) != nil }
+    let mirror = words.first { $0 != rate && $0 != "settings" } ?? "NAME"
+    let line = "limit-rate" + (rate.map { " = \"\($0)\"" } ?? "")
+    return "one rate is for all mirrors together; for one alone write \(line) below [mirror."
+      + "\(Printable.escape(mirror))] of the settings, then: tarn reload"
+  }
+
   func validate() throws {
     guard words.count == 1 else {
       throw ValidationError(
         words.isEmpty
           ? "say which rate, such as 2MiB/s, off or settings"
-          : "one rate is for all mirrors together; for one alone write limit-rate below [mirror."
-            + "\(Printable.escape(rate))] of the settings, then: tarn reload")
+          : Self.ofOne(words))
     }
     if rate != "settings", Units.rate(rate) == nil {
       throw ValidationError("'\(Printable.escape(rate))' is not a rate such as 2MiB/s, off or settings")

@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 
@@ -82,8 +83,9 @@ struct EventLine: Encodable {
 
   init(_ action: Action) {
     self.init(type: "action")
-    self.action = action.kind.rawValue
-    bytes = action.sizeToTell
+    self.action = action.kindToTell.rawValue
+    // Of a mode no byte comes or goes.
+    bytes = action.restoresMode ? nil : action.sizeToTell
     set(action.path.bytes)
   }
 

@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 

@@ -240,17 +240,18 @@ struct PassTargets {
         .usage, code: "empty-name", "the feed's address is empty", hint: "is a variable not set?")
     }
     guard session.tarn.place(of: word) == nil else { return }
-    let quoted = ShellWord.quote(word)
+    let (quoted, path) = (ShellWord.quote(word), FeedWord.isPath(word) ? word : "./" + word)
     switch session.tarn.meaning(of: word) {
     case .file:
       throw PassFailure(
         .usage, code: "feed-not-understood", "\(quoted) is a file, and a feed's path begins with / ./ or ../",
-        hint: "tarn sync ./\(quoted) \(ShellWord.quote(folder))")
+        hint: "tarn sync \(ShellWord.quote(path)) \(ShellWord.quote(folder))")
     case .directory where word != folder:
       throw PassFailure(
         .usage, code: "feed-not-a-file", "\(quoted) is a directory: neither a feed nor a mirror",
-        hint:
-          "as a feed, give the list that is in it: tarn sync \(quoted)/SHA256SUMS \(ShellWord.quote(folder))")
+        hint: FeedWord.list(in: path).map {
+          "as a feed, give the list that is in it: tarn sync \(ShellWord.quote($0)) \(ShellWord.quote(folder))"
+        } ?? "as a feed, give a list of its files; to make one there: sha256sum * > SHA256SUMS")
     case .feed, .directory, .other: break
     }
     guard FeedWord.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
@@ -298,5 +299,12 @@ struct PassTargets {
 private enum FeedWord {
   static func isPath(_ word: String) -> Bool {
     word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
+  }
+
+  /// The checksum list that lies in a directory, under one of the usual names; nil where none does.
+  static func list(in directory: String) -> String? {
+    let place = directory.hasSuffix("/") ? directory : directory + "/"
+    return ["SHA256SUMS", "sha256sum.txt", "SHA512SUMS", "SHA1SUMS", "MD5SUMS"].lazy.map { place + $0 }
+      .first { access($0, R_OK) == 0 }
   }
 }

@@ -24,6 +24,8 @@ struct Narrator: PassObserver {
   let clock: any Clock
   /// A pass that finds the folder changed reads and compares again, which is told once.
   private let toldPhases = Locked<Set<PassEvent.Phase>>([])
+  /// No change is known before the servers are asked.
+  private let onlyAsks = Locked(false)
   /// Causes of many problems, each told once; the summary counts them.
   private let toldCauses = Locked<Set<String>>([])
   /// Causes of retries, and when each was told last.
@@ -104,8 +106,10 @@ struct Narrator: PassObserver {
     switch event {
     case .phase(let phase):
       guard isLog, toldPhases.withLock({ $0.insert(phase).inserted }) else { return nil }
-      return PassWords.name(phase)
-    case .planned(let report): return isLog ? SyncSummary.planned(report) : nil
+      return PassWords.name(phase, onlyAsks: onlyAsks.withLock { $0 })
+    case .planned(let report):
+      onlyAsks.withLock { $0 = report.counts.toChange == 0 }
+      return isLog ? PassWords.planned(report) : nil
     case .action: return nil
     case .done(let code, let path, let bytes):
       return isVerbose ? "\(code) \(path.printable) (\(Units.show(bytes)))" : nil

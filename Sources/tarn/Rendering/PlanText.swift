@@ -1,13 +1,16 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 
 /// What a sync would do, for people.
 enum PlanText {
-  /// `fetch       1.2 MiB  path`; a deletion that would be held is called `hold`.
+  /// `fetch       1.2 MiB  path`; a deletion that would be held is called `hold`, and `ask` what only the server can tell of.
   static func line(_ action: Action, isHeld: Bool = false, style: Style) -> String {
-    let size = action.sizeToTell.map(Units.show) ?? (action.entry == nil ? "" : "-")
-    let word = style.paint(
-      Columns.padded(isHeld ? "hold" : action.kind.rawValue, 10), isHeld ? .warning : paint(action.kind))
+    let bytes = action.sizeToTell.map(Units.show) ?? (action.entry == nil ? "" : "-")
+    let size = action.restoresMode ? "its mode" : bytes
+    let kind = action.kindToTell
+    let name = isHeld ? "hold" : kind == .revalidate ? "ask" : kind.rawValue
+    let word = style.paint(Columns.padded(name, 10), isHeld ? .warning : paint(kind))
     return "\(word)  \(Columns.padded(size, 10, right: true))  \(action.path.printable)"
   }
 
@@ -25,31 +28,55 @@ enum PlanText {
   }
 
   /// - Parameters:
-  ///   - kinds: how many actions of each kind, without deletions that would be held.
+  ///   - kinds: how many changes of each kind, without deletions that would be held.
   ///   - targets: of the plan, as the user would type them: a mirror, or a feed and a folder.
-  static func summary(_ report: PassReport, kinds: [Action.Kind: Int], targets: String, style: Style)
-    -> [String]
-  {
+  ///   - mirror: of these, for a command of its own.
+  static func summary(
+    _ report: PassReport, kinds: [Action.Kind: Int], targets: String, mirror: String, style: Style
+  ) -> [String] {
     // No ledger knows them: only a pass records what it finds.
     let problems =
+<<<<<<< HEAD
       SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style) + held(report)
       + SyncSummary.doubt(report)
+=======
+      SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style)
+      + held(report, mirror) + SyncSummary.nothingDeleted(report)
+>>>>>>> 160129b (Plans and passes tell what changes, and not what is only recorded or asked about)
     let what = Action.Kind.allCases.compactMap { kind in
       kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
     }
-    let current =
-      "\(Numbers.grouped(report.counts.current)) of \(Numbers.count(report.counts.wanted, "file")) current"
-    guard !what.isEmpty else { return [style.paint("nothing to do:", .good) + " \(current)"] + problems }
+    let standing = standing(report.counts)
+    guard !what.isEmpty else {
+      let rest = report.held == nil ? "" : " without an approval"
+      return [style.paint("\(report.counts.noChange)\(rest):", .good) + " \(standing)"] + problems
+    }
     let bytes = report.bytes.planned > 0 ? "\(Units.show(report.bytes.planned)) to download, " : ""
-    return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes)\(current)"]
+    return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes)\(standing)"]
       + problems
   }
 
-  private static func held(_ report: PassReport) -> [String] {
+  /// `4 of 6 files current, 2 left as changed here`; of what only the server can tell nobody knows whether it is current.
+  private static func standing(_ counts: PassCounts) -> String {
+    let files = "\(Numbers.grouped(counts.there)) of \(Numbers.count(counts.wanted, "file"))"
+    let kept = counts.kept > 0 ? ", \(Numbers.grouped(counts.kept)) left as changed here" : ""
+    return "\(files) \(counts.asked > 0 ? "in place" : "current")\(counts.toAsk)\(kept)"
+  }
+
+  private static func held(_ report: PassReport, _ mirror: String) -> [String] {
     guard let held = report.held else { return [] }
     let waiting = report.counts.waiting
-    let files = waiting > 0 ? ", and \(Numbers.count(waiting, "file")) would wait for that" : ""
     let deletions = Numbers.count(held.count, "deletion")
+    // A pass has held them before this plan was made.
+    if held.when < report.started {
+      let files =
+        waiting > 0 ? "; \(Numbers.count(waiting, "file")) \(waiting == 1 ? "waits" : "wait") for that" : ""
+      return [
+        "  \(deletions) held as plan \(held.id)\(held.why)\(files)",
+        "next: tarn approve \(mirror) \(held.id)",
+      ]
+    }
+    let files = waiting > 0 ? ", and \(Numbers.count(waiting, "file")) would wait for that" : ""
     return ["  \(deletions) would be held as plan \(held.id) until approved\(held.why)\(files)"]
   }
 }

@@ -30,19 +30,9 @@ enum SyncSummary {
       ? good : "\(good), \(Numbers.grouped(others.count)) not: \(others.joined(separator: ", "))"
   }
 
-  /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 1 already there`.
-  static func planned(_ report: PassReport) -> String {
-    guard report.counts.planned > 0 else { return "nothing to do: \(already(report))" }
-    return PassWords.planned(report)
-  }
-
   /// Feeds such as checksum lists give no sizes: then no bytes are told.
   private static func amount(_ files: String, _ bytes: UInt64) -> String {
     bytes > 0 ? "\(files), \(Units.show(bytes))" : files
-  }
-
-  private static func already(_ report: PassReport) -> String {
-    "\(Numbers.grouped(report.counts.current)) already there"
   }
 
   // MARK: In sync

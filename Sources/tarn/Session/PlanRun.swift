@@ -40,7 +40,7 @@ struct PlanRun {
         session.style.paint("\(ShellWord.quote(SyncRun.called(request))):", .strong), now: false)
     }
     let (report, kinds) = try plan(request, isOnlyOne: isOnlyOne)
-    let status = status(report, isToDo: report.counts.planned > 0 || !kinds.isEmpty)
+    let status = status(report, isToDo: report.counts.toChange > 0 || !kinds.isEmpty)
     show(report, kinds, request, status: status, isOnlyOne: isOnlyOne)
     return (report, status)
   }
@@ -53,7 +53,7 @@ struct PlanRun {
     let report = try session.attend(schema: Self.schema, mirror: name) {
       observer, progress, stop throws(PassFailure) -> PassReport in
       try session.tarn.plan(request, observer: observer, progress: progress, stop: stop) { action, isHeld in
-        if !isHeld { kinds[action.kind, default: 0] += 1 }
+        if !isHeld { kinds.add(action) }
         show(action, isHeld: isHeld, mirror: name)
       }
     }
@@ -67,7 +67,7 @@ struct PlanRun {
       line.schema = Self.schema
       line.mirror = mirror
       session.console.data(JSONText.line(line), now: false)
-    } else if !session.isQuiet {
+    } else if !session.isQuiet, !action.isRecorded {
       session.console.data(PlanText.line(action, isHeld: isHeld, style: session.style), now: false)
     }
   }
@@ -92,7 +92,10 @@ struct PlanRun {
       }
       let targets = [request.feed, request.folder].compactMap { $0.map(ShellWord.quote) }
         .joined(separator: " ")
-      for line in PlanText.summary(report, kinds: kinds, targets: targets, style: session.style) {
+      let lines = PlanText.summary(
+        report, kinds: kinds, targets: targets, mirror: ShellWord.quote(SyncRun.called(request)),
+        style: session.style)
+      for line in lines {
         session.console.data(line)
       }
     }

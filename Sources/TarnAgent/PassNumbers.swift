@@ -1,3 +1,5 @@
+package import TarnEngine
+
 extension PassCounts {
   /// By the names of the JSON summary.
   package var named: [String: Int] {
