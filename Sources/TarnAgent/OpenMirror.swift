@@ -230,7 +230,7 @@ struct OpenMirror {
         "\(Printable.escape(directory))/ledger.sqlite is damaged, and does not tell its feed any more")
     }
     let old = try? SQLiteLedger(directory: directory, mode: .readOnly)
-    let facts = [LedgerFact.feed, .options, .manifestVersion].compactMap { name in
+    let facts = [LedgerFact.feed, .options, .settings, .manifestVersion].compactMap { name in
       (try? old?.fact(name)).map { LedgerChange.fact(name, $0) }
     }
     old?.close()

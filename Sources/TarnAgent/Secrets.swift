@@ -20,16 +20,18 @@ enum Secrets {
     do {
       settings = try options.network()
     } catch {
-      throw PassFailure(.usage, code: "option-value", error.message)
+      throw PassFailure(error)
     }
     if let path = options.last(.headerFile) { settings.headers = try headers(path) }
     if let path = options.last(.netrcFile) {
       settings.netrcFile = path
     } else if options.isOn(.netrc) {
       guard let home else {
-        throw PassFailure(
+        var failure = PassFailure(
           .usage, code: "no-home", "--netrc: $HOME is not set, so there is no ~/.netrc",
           hint: "give the file with --netrc-file FILE")
+        failure.option = .netrc
+        throw failure
       }
       settings.netrcFile = home + "/.netrc"
     }
@@ -101,21 +103,27 @@ enum Secrets {
     do throws(TextFile.Refusal) {
       return try body(path, limit)
     } catch {
-      switch error {
-      case .cannotRead(let number):
-        let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
-        throw PassFailure(
-          .configuration, code: "file-not-readable", "\(what) cannot be read: \(words)",
-          hint: "give a file that exists and that this user can read")
-      case .notRegular:
-        throw PassFailure(
-          .usage, code: "file-not-regular", "\(what) is no regular file",
-          hint: "write its text into a file that only you can read (chmod 600), and give that")
-      case .tooLarge:
-        throw PassFailure(
-          .usage, code: "file-too-large", "\(what) is larger than \(limit >> 20) MiB",
-          hint: "is it the right file? give the one that holds just what this option is for")
-      }
+      var failure = refused(error, what, limit: limit)
+      failure.option = name
+      throw failure
+    }
+  }
+
+  private static func refused(_ refusal: TextFile.Refusal, _ what: String, limit: Int) -> PassFailure {
+    switch refusal {
+    case .cannotRead(let number):
+      let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
+      return PassFailure(
+        .configuration, code: "file-not-readable", "\(what) cannot be read: \(words)",
+        hint: "give a file that exists and that this user can read")
+    case .notRegular:
+      return PassFailure(
+        .usage, code: "file-not-regular", "\(what) is no regular file",
+        hint: "write its text into a file that only you can read (chmod 600), and give that")
+    case .tooLarge:
+      return PassFailure(
+        .usage, code: "file-too-large", "\(what) is larger than \(limit >> 20) MiB",
+        hint: "is it the right file? give the one that holds just what this option is for")
     }
   }
 
@@ -125,9 +133,11 @@ enum Secrets {
     do throws(HeaderLines.Malformed) {
       return try HeaderLines(text).headers
     } catch {
-      throw PassFailure(
+      var failure = PassFailure(
         .configuration, code: "header-malformed",
         "\(Printable.escape(path)):\(error.line): this line is no 'Name: value' header")
+      failure.option = .headerFile
+      throw failure
     }
   }
 }

@@ -442,7 +442,7 @@ extension Tarn {
   }
 
   /// The mirror of the settings that has this folder.
-  private func configuredName(at path: String) -> String? {
+  func configuredName(at path: String) -> String? {
     configuredFolders().first { isSamePlace($0.folder, path) }?.name
   }
 

@@ -4,8 +4,29 @@ import TarnFolder
 import TarnLedger
 import TarnRuntime
 
-/// `tarn forget`.
+/// `tarn forget`, and mirrors that their settings name no more.
 extension Tarn {
+  /// The settings named this mirror at its last pass, and do not any more. Where it went by other settings than those of this
+  /// process nobody can tell.
+  ///
+  /// - Parameter settings: what its ledger has of them.
+  func hasLeft(_ settings: String?, folder: String) -> Bool {
+    guard let settings, settings == settingsPlace() else { return false }
+    return configuredName(at: folder) == nil
+  }
+
+  /// The same of a mirror by its folder; false where it cannot be asked.
+  package func hasLeftSettings(folder: String, state: String?) -> Bool {
+    guard let home = try? home(folder: folder, state: state) else { return false }
+    return (try? asking(home) { hasLeft(try $0.fact(.settings), folder: home.folder) }) ?? false
+  }
+
+  /// The two ways out for a mirror that its settings name no more.
+  package static func stepsIfLeft(_ folder: String) -> String {
+    let folder = ShellWord.quote(folder)
+    return "to forget it: tarn forget \(folder); to keep it as one made by hand: tarn sync \(folder)"
+  }
+
   /// What was forgotten.
   package enum Forgotten: Sendable {
     /// - Parameters:

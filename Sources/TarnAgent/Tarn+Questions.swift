@@ -14,6 +14,9 @@ extension Tarn {
       var document = try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)
       document.options = PassOptions(encoded: try ledger.fact(.options) ?? "").withoutPasswords.named
+      if name == nil, hasLeft(try ledger.fact(.settings), folder: home.folder) {
+        document.leftSettings = true
+      }
       return document
     }
   }

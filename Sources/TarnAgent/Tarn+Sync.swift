@@ -152,6 +152,9 @@ extension Tarn {
     }
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
+    let isNamed = request.name != nil || configuredName(at: home.folder) != nil
+    // Only a pass that is no exception makes a mirror one made by hand.
+    if isNamed || !request.isOnce { pass.facts.append((.settings, isNamed ? settingsPlace() : nil)) }
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     return pass
   }
@@ -220,7 +223,7 @@ extension Tarn {
     do {
       _ = try request.options.network()
     } catch {
-      throw PassFailure(.usage, code: "option-value", error.message)
+      throw PassFailure(error)
     }
     return given
   }
@@ -232,14 +235,21 @@ extension Tarn {
     do {
       return try options.policy()
     } catch {
-      let isGiven = request.map { $0.forgetsOptions || $0.options.values[error.name] != nil } ?? true
-      let folder = ShellWord.quote(request?.folder ?? "")
-      throw PassFailure(
-        .usage, code: "option-value", error.message,
-        hint: isGiven
-          ? nil
-          : "the mirror remembers it; to take it back: tarn config unset \(folder) \(error.name.rawValue)")
+      let failure = PassFailure(error)
+      throw request.map { advised(failure, of: $0) } ?? failure
     }
+  }
+
+  /// What is wrong with an option that nobody gave now, with how to take it back: the mirror remembers it.
+  private func advised(_ failure: PassFailure, of request: SyncRequest) -> PassFailure {
+    guard let name = failure.option, !request.forgetsOptions, request.options.values[name] == nil else {
+      return failure
+    }
+    var failure = failure
+    let folder = ShellWord.quote(absolute(request.folder))
+    failure.hint =
+      "the mirror remembers this option; to take it back: tarn config unset \(folder) \(name.rawValue)"
+    return failure
   }
 
   // MARK: The graph
@@ -248,7 +258,12 @@ extension Tarn {
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, ledger: any LedgerPort,
     engine: TransferEngine = TransferEngine(), scratch: String, stage: String?, observer: any PassObserver
   ) throws(PassFailure) -> PassPorts {
-    var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
+    var settings: NetworkSettings
+    do throws(PassFailure) {
+      settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
+    } catch {
+      throw advised(error, of: request)
+    }
     if let name = request.missingSecrets.first(where: { options.last($0) == nil }) {
       throw PassFailure(
         .configuration, code: "secret-missing",

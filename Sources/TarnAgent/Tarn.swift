@@ -17,6 +17,9 @@ package struct Tarn: Sendable {
   /// The mirrors of the settings, by name: the folder of each. May read the settings.
   package var configuredFolders: @Sendable () -> [(name: String, folder: String)] = { [] }
 
+  /// Which settings these are (`SettingsPaths.place`); nil where they could not be taken. May read the settings.
+  package var settingsPlace: @Sendable () -> String? = { nil }
+
   /// A command by words, in advice, that names a mirror of the settings: `tarn sync m --config FILE`.
   package var command: @Sendable (String) -> String = { "tarn \($0)" }
 

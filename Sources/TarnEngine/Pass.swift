@@ -15,8 +15,8 @@ package struct PassRequest: Sendable {
   package var choosesOthers = false
   /// Deletions that wait for an approval go on waiting: this pass judges none, or not by the mirror's own options.
   package var keepsHold = false
-  /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
-  package var facts: [(name: LedgerFact, value: String)] = []
+  /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on. nil takes a fact away.
+  package var facts: [(name: LedgerFact, value: String?)] = []
   /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
   /// of it.
   package var settings: String?

@@ -31,6 +31,11 @@ import Testing
         && others.lines == [good.lines[0] + "; 2 mirrors left out, where passes only plan (dry-run)"])
     let none = check([], leftOut: 1)
     #expect(none.isGood && none.lines[0].hasPrefix("nothing to check: 1 mirror left out"))
+    let unnamed = StatusCheck([Samples.status()], leftOut: 1, unnamed: 2, maxAge: Self.day, now: Samples.now)
+    #expect(
+      unnamed.isGood
+        && unnamed.lines[0].hasSuffix("(dry-run); 2 mirrors left out, which the settings name no more"))
+    #expect(StatusCheck([], unnamed: 1, maxAge: Self.day, now: Samples.now).isGood)
     #expect(!check([]).isGood && check([]).lines == ["unknown: no mirror is known"])
   }
 

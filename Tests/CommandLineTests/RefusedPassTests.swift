@@ -1,4 +1,6 @@
 import Foundation
+import TarnCore
+import TarnLedger
 import Testing
 
 /// Passes that are refused before they begin, with 78: for settings that cannot be read, or for files of options.
@@ -90,7 +92,13 @@ import Testing
     let first = try place.tarn("sync", "--\(option)", "secret", "./feed/SHA256SUMS", "m")
     #expect(first.status == 0, "\(first)")
     try place.remove("secret")
-    #expect(try place.tarn("sync", "m").status == 78)
+    let step =
+      "hint: the mirror remembers this option; to take it back: tarn config unset \(place.path)/m \(option)\n"
+    for command in ["plan", "sync"] {
+      let refused = try place.tarn(command, "m")
+      #expect(refused.status == 78 && refused.messages.contains(step), "\(refused)")
+    }
+    #expect(try place.tarn("status", "m").output.contains("tarn config unset \(place.path)/m \(option)\n"))
     let check = try place.tarn("status", "--check", "m")
     #expect(
       check.status == 3 && check.output.contains("failing: ") && check.output.contains("\(option): "),
@@ -100,8 +108,49 @@ import Testing
     #expect(try place.tarn("sync", "m").status == 0)
     #expect(try place.tarn("status", "--check", "m").status == 0)
     // A slip in what is given now is none of the mirror's.
-    #expect(try place.tarn("sync", "--\(option)", "nowhere", "m").status == 78)
+    let slip = try place.tarn("sync", "--\(option)", "nowhere", "m")
+    #expect(
+      slip.status == 78 && slip.messages.contains("hint: give a file that exists")
+        && !slip.messages.contains("remembers"), "\(slip)")
     #expect(try place.tarn("status", "--check", "m").status == 0)
+    try place.remove("secret")
+    #expect(try place.tarn("config", "unset", place.path + "/m", option).status == 0)
+    #expect(try place.tarn("sync", "m").status == 0)
+  }
+
+  /// Whatever is wrong with what nobody gave now.
+  @Test func whatIsRememberedAndWrongIsTakenBackByACommand() throws {
+    defer { place.end() }
+    try place.write("A: b\n", "headers")
+    try place.write("", "home/.netrc")
+    #expect(
+      try place.tarn("sync", "--header-file", "headers", "--netrc", "./feed/SHA256SUMS", "m").status == 0)
+    let step = "the mirror remembers this option; to take it back: tarn config unset \(place.path)/m "
+    try place.write("no header\n", "headers")
+    #expect(try place.tarn("sync", "m").messages.contains(step + "header-file\n"))
+    try place.write("A: b\n", "headers")
+    try place.remove("home/.netrc")
+    #expect(try place.tarn("sync", "m").messages.contains(step + "netrc\n"))
+    // As an earlier Tarn may have taken them.
+    for option in ["connections", "retries"] {
+      let ledger = try SQLiteLedger(directory: place.path + "/m/.tarn")
+      try ledger.apply([.fact(.options, "\(option)=100000")])
+      ledger.close()
+      let refused = try place.tarn("sync", "m")
+      #expect(refused.status == 64 && refused.messages.contains(step + "\(option)\n"), "\(refused)")
+      #expect(try place.tarn("sync", "--\(option)", "5", "m").status == 0)
+    }
+  }
+
+  @Test func whatTheSettingsSayIsNotRemembered() throws {
+    defer { place.end() }
+    try place.write("A: b\n", "headers")
+    try place.write(settings + "header-file = \"\(place.path)/headers\"\n", "tarn.toml")
+    chmod(place.path + "/headers", 0o600)
+    #expect(try place.tarn("sync", "a").status == 0)
+    try place.remove("headers")
+    let refused = try place.tarn("sync", "a")
+    #expect(refused.status == 78 && !refused.messages.contains("remembers"), "\(refused)")
   }
 
   // MARK: Feeds that break off

@@ -59,4 +59,41 @@ final class AgentReloadTests: AgentHouse {
     #expect(outcome.status == 0 && outcome.output.contains("removed: b"), "\(outcome)")
     #expect(try mirrors() == [])
   }
+
+  /// Nobody follows the folder any more; its record stays, with its options.
+  @Test func whatBecomesOfAFolderThatWasTakenOutIsSaid() throws {
+    func run(_ words: String...) throws -> Outcome {
+      try Tarn.run(words, environment: directory, in: place.url)
+    }
+    #expect(try run("sync", "b").status == 0)
+    // Its folder is no mirror yet.
+    try place.write("", to: "etc/tarn.toml")
+    let never = try reload()
+    #expect(never.output.contains("removed: a") && !never.output.contains("tarn forget"), "\(never)")
+    let text = try #require(place.text("etc/conf.d/b.toml"))
+    try place.write(text.replacingOccurrences(of: "mirror.b", with: "mirror.c"), to: "etc/conf.d/b.toml")
+    let renamed = try reload()
+    #expect(renamed.output.contains("removed: b") && !renamed.output.contains("tarn forget"), "\(renamed)")
+    #expect(try run("sync", "c").status == 0)
+    try place.write("", to: "etc/conf.d/b.toml")
+    // As long as the agent has it, it is the agent's.
+    let early = try run("sync")
+    #expect(!(early.output + early.errors).contains("left out"), "\(early)")
+    let folder = place.path + "/b"
+    let removed = try reload()
+    let sentence =
+      "\(folder) stays as it is: the settings name it no more; to forget it: tarn forget \(folder); "
+      + "to keep it as one made by hand: tarn sync \(folder)"
+    #expect(removed.output.contains("removed: c\n\(sentence)\n"), "\(removed)")
+    #expect(agent?.errorsSoFar.contains(sentence) == true)
+    let all = try run("sync")
+    #expect(all.status == 0 && all.errors.contains("\(folder) is left out: the settings name it no more"))
+    let check = try run("status", "--check")
+    #expect(
+      check.output == "nothing to check: 1 mirror left out, which the settings name no more\n"
+        && check.status == 0, "\(check)")
+    #expect(try run("status").output.contains("next: tarn forget \(folder)"))
+    #expect(try run("sync", folder).status == 0)
+    #expect(try run("status", "--check").output.contains("1 mirror, last success"))
+  }
 }

@@ -15,6 +15,7 @@ extension Agent {
     defer { wake() }
     let loaded = parts.load()
     for problem in loaded.problems { parts.log.tell(problem) }
+    let before = settings.mirrors
     let outcome = shared.withLock { $0.running.reload(loaded) }
     switch outcome {
     case .kept(let problems):
@@ -35,8 +36,27 @@ extension Agent {
       answer.removed = changes.removed
       answer.changed = changes.changed
       answer.needRestart = changes.needRestart
+      answer.left = tellLeft(before)
       return answer
     }
+  }
+
+  /// What becomes of folders that no mirror of the settings has any more.
+  ///
+  /// - Returns: these folders.
+  private func tellLeft(_ before: [MirrorSettings]) -> [String] {
+    let tarn = parts.tarn
+    let kept = Set(settings.mirrors.map { tarn.realPlace($0.folder) })
+    let left = before.filter { mirror in
+      !kept.contains(tarn.realPlace(mirror.folder)) && tarn.look(mirror.folder)?.home != nil
+    }
+    for mirror in left {
+      parts.log.tell(
+        .notice,
+        "\(Printable.escape(mirror.folder)) stays as it is: the settings name it no more; "
+          + Tarn.stepsIfLeft(mirror.folder), .of(mirror: mirror.name))
+    }
+    return left.map(\.folder)
   }
 
   private func apply(_ changes: SettingsChanges) {

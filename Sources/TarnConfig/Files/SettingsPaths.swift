@@ -24,6 +24,11 @@ package struct SettingsPaths: Sendable, Equatable {
   /// What stands above every file: `$TARN_SOCKET`, then the flags.
   package var overrides: [SettingOverride] = []
 
+  /// Which settings these are, whatever stands in them: their file, or their directories. nil where there is no place for any.
+  package var place: String? {
+    file ?? (directories.isEmpty ? nil : directories.joined(separator: ":"))
+  }
+
   /// The control socket when nobody says another.
   package var socket: String? { runtime.map { "\($0)/tarn.sock" } }
 

@@ -131,6 +131,8 @@ package struct ReloadAnswer: Codable, Sendable, Equatable {
   package var removed: [String] = []
   package var changed: [String] = []
   package var needRestart: [String] = []
+  /// Folders of mirrors that the settings name no more; nil from an agent that does not say.
+  @NullIfUnknown package var left: [String]?
 
   package init(isTaken: Bool) {
     self.isTaken = isTaken

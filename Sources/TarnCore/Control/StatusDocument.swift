@@ -218,6 +218,8 @@ package struct StatusDocument: Codable, Sendable {
   @NullIfUnknown package var lastRepair: LastRepair?
   /// Its passes only plan, as its settings say; nil where no settings are known.
   @NullIfUnknown package var dryRun: Bool?
+  /// The settings named it at its last pass, and do not any more: no pass or check of all mirrors takes it. nil for all others.
+  @NullIfUnknown package var leftSettings: Bool?
   /// The options of the last pass, by their names; passwords in them are left out. nil where nobody may know them.
   @NullIfUnknown package var options: [String: [String]]?
   @NullIfUnknown package var held: Held?

@@ -8,6 +8,8 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case feed
   /// The options that hold for every pass (`PassOptions.encoded`).
   case options
+  /// The settings that named the mirror at its last pass (`SettingsPaths.place`); missing where none did.
+  case settings
   /// The listing that the feed was read as: `checksum list`.
   case format
   /// The format that lists are held against: the first one, then the one whose deletions were last carried out or approved.

@@ -23,6 +23,8 @@ package struct PassFailure: Error, Sendable, Equatable {
   package var message: String
   /// How to mend it; a command where there is one.
   package var hint: String?
+  /// The option that it is about.
+  package var option: PassOptions.Name?
   /// When to come back, in seconds from now.
   package var retryAfter: Int64?
   /// The server itself asked for that; else it is left alone because it failed.
@@ -42,6 +44,11 @@ extension PassFailure {
       ? "use the Tarn that wrote it, or a newer one; this one leaves it untouched"
       : failure.code == .noSpace ? LedgerFailure.makeRoom : nil
     self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
+  }
+
+  package init(_ failure: PassOptions.Failure) {
+    self.init(.usage, code: "option-value", failure.message)
+    option = failure.name
   }
 
   package init(_ failure: FolderFailure) {

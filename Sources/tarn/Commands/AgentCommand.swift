@@ -32,6 +32,8 @@ struct AgentCommand: ParsableCommand {
     // An agent asks no other one, nor itself, what a name means.
     var tarn = session.tarn
     tarn.configured = { [names = session.names] in names.settingsPlace(of: $0) }
+    let settings = sources.paths.place.map(tarn.absolute)
+    tarn.settingsPlace = { settings }
     let form = common.json ? LogOutput.Form.json : LogOutput.form(environment: sources.variables)
     var parts = Agent.Parts(
       tarn: tarn, paths: sources.paths, load: { sources.load(.run) }, log: LogOutput(form),

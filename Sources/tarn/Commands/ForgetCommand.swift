@@ -21,7 +21,8 @@ struct ForgetCommand: ParsableCommand {
 
       What is in the trash goes; take out with 'tarn trash restore' what you want to keep. \
       While it holds files that Tarn did not fetch, the mirror is not forgotten. \
-      A mirror of the settings is forgotten by taking it out of them. --gone leaves out folders that may only not be \
+      Take a mirror of the settings out of them first, and where an agent runs, then: tarn reload. Taken out alone \
+      it is synced and checked no more, but its record and its trash stay. --gone leaves out folders that may only not be \
       mounted.
       """)
 

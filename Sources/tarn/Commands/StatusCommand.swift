@@ -23,7 +23,7 @@ struct StatusCommand: ParsableCommand {
       --check tells each mirror that is not good, and why. It is late when its last success is too old, clock when \
       that lies in the future, failing when its last pass failed or left files undone, held when deletions wait for \
       approval, interrupted when its last pass was ended and files are missing. For Nagios late and clock are critical \
-      (2), the others a warning (1); 3 is a mirror that cannot be looked at. Without names it leaves out mirrors whose settings say dry-run, for their passes bring nothing into sync.
+      (2), the others a warning (1); 3 is a mirror that cannot be looked at. Without names it leaves out mirrors whose settings say dry-run, for their passes bring nothing into sync, and those that the settings name no more.
       """)
 
   enum CheckFormat: String, CaseIterable, ExpressibleByArgument { case text, nagios }
@@ -312,7 +312,7 @@ struct StatusCommand: ParsableCommand {
     return document
   }
 
-  /// Single mirrors, not all that are known: those are judged that only plan, too.
+  /// Single mirrors, not all that are known: those are judged that only plan, and that the settings name no more, too.
   private func areMeant(_ session: Session) -> Bool {
     !mirrors.isEmpty || session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) != nil
   }
@@ -326,10 +326,12 @@ struct StatusCommand: ParsableCommand {
     if isMeant, let wrong = reading.failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) {
       throw wrong
     }
-    let judged = documents.filter { areMeant(session) || $0.dryRun != true }
+    let areMeant = areMeant(session)
+    let known = documents.filter { areMeant || $0.leftSettings != true }
+    let judged = known.filter { areMeant || $0.dryRun != true }
     var check = StatusCheck(
-      judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge ?? "24h") ?? 0,
-      now: session.now)
+      judged, leftOut: known.count - judged.count, unnamed: documents.count - known.count,
+      maxAge: Units.duration(maxAge ?? "24h") ?? 0, now: session.now)
     check.failures = reading.failures
     // What is named is judged by its record, unless it may be of these settings: then no pass of it is made.
     if let faulty = reading.faulty,

@@ -258,7 +258,8 @@ struct ReloadCommand: ParsableCommand {
 
       It returns when the new settings hold. With an error in them the old ones go on, and it ends with 78; so it is \
       where tarn.toml or conf.d, read before, is gone: leave an empty one to take all of it out. \
-      Mirrors whose settings did not change are not disturbed.
+      Mirrors whose settings did not change are not disturbed. \
+      The folder of one that was taken out stays, until 'tarn forget FOLDER'.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
 
@@ -275,6 +276,11 @@ struct ReloadCommand: ParsableCommand {
           session.messageStyle.paint("tarn:", .bad) + " the settings were not taken; the old ones go on")
       } else if !session.isQuiet {
         session.console.data(Self.summary(answer))
+        for folder in answer.left ?? [] {
+          session.console.data(
+            "\(ShellWord.quote(folder)) stays as it is: the settings name it no more; "
+              + Tarn.stepsIfLeft(folder))
+        }
       }
     }
     if !answer.isTaken { try ExitStatus.configuration.end() }

@@ -16,6 +16,7 @@ struct PassTargets {
     _ words: [String], flags: PassFlags, remembers: Bool = true, isOnce: Bool = false
   ) throws(PassFailure) -> [SyncRequest] {
     var requests = try requests(words, flags)
+    if words.isEmpty, !isInMirror { requests.removeAll(where: hasLeftSettings) }
     if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
     if words.isEmpty, requests.count > 1 { requests.removeAll(where: isOfStandardInput) }
     for index in requests.indices {
@@ -100,9 +101,7 @@ struct PassTargets {
   /// The same, with what they are called: a mirror of the settings or the agent by its name, others by their folder.
   func places(_ words: [String]) throws(PassFailure) -> [Tarn.Place] {
     let configured = words.isEmpty ? session.sources.checked().settings?.mirrors ?? [] : []
-    if words.isEmpty, session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil,
-      !configured.isEmpty
-    {
+    if words.isEmpty, !isInMirror, !configured.isEmpty {
       // Those that are followed without settings as well.
       return distinct(
         configured.map { ($0.name, $0.folder, $0.state) } + session.tarn.knownFolders().map { ($0, $0, nil) })
@@ -125,7 +124,7 @@ struct PassTargets {
     let tarn = session.tarn
     func place(_ place: LoadedSettings.Place) -> Tarn.Place { (place.name, place.folder, place.state) }
     if words.isEmpty {
-      guard tarn.mirrorFolder(containing: tarn.workingDirectory) == nil, !named.isEmpty else {
+      guard !isInMirror, !named.isEmpty else {
         return try places([])
       }
       return distinct(named.map(place) + tarn.knownFolders().map { ($0, $0, nil) })
@@ -139,6 +138,23 @@ struct PassTargets {
       }
     }
     return distinct(places)
+  }
+
+  /// The command is given in the folder of a mirror, which is meant where nobody names any.
+  private var isInMirror: Bool {
+    session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) != nil
+  }
+
+  /// One that was taken out of the settings goes on only by a word for it; as long as an agent has it still, it is the agent's.
+  private func hasLeftSettings(_ request: SyncRequest) -> Bool {
+    guard request.name == nil,
+      session.tarn.hasLeftSettings(folder: request.folder, state: request.state),
+      AgentLink(session.sources).name(of: request.folder, session) == nil
+    else { return false }
+    session.say(
+      "\(ShellWord.quote(request.folder)) is left out: the settings name it no more; "
+        + Tarn.stepsIfLeft(request.folder))
+    return true
   }
 
   /// What stands on standard input is for one mirror, and is not meant for it where nobody names it.

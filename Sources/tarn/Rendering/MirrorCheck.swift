@@ -104,6 +104,8 @@ struct StatusCheck {
   let mirrors: [MirrorCheck]
   /// So many more are not judged, for their passes only plan.
   let leftOut: Int
+  /// Nor are so many that their settings name no more.
+  let unnamed: Int
   let maxAge: Int64
   /// Why some could not be looked at, one each.
   var failures: [PassFailure] = []
@@ -111,9 +113,11 @@ struct StatusCheck {
   var settingsFailure: PassFailure?
   private let now: Timestamp
 
-  init(_ documents: [StatusDocument], leftOut: Int = 0, maxAge: Int64, now: Timestamp) {
+  init(
+    _ documents: [StatusDocument], leftOut: Int = 0, unnamed: Int = 0, maxAge: Int64, now: Timestamp
+  ) {
     mirrors = documents.map { MirrorCheck($0, maxAge: maxAge, now: now) }
-    self.leftOut = leftOut
+    (self.leftOut, self.unnamed) = (leftOut, unnamed)
     self.maxAge = maxAge
     self.now = now
   }
@@ -129,7 +133,7 @@ struct StatusCheck {
     return "\(wrong) not good of \(all)" + (settingsFailure == nil ? "" : ", and the settings have errors")
   }
 
-  private var isNothingKnown: Bool { mirrors.isEmpty && leftOut == 0 }
+  private var isNothingKnown: Bool { mirrors.isEmpty && others.isEmpty }
 
   /// One line when all are good; else one for each that is not.
   var lines: [String] {
@@ -139,15 +143,22 @@ struct StatusCheck {
     return [isNothingKnown ? "unknown: no mirror is known" : good]
   }
 
+  /// What is not judged, and why.
+  private var others: [String] {
+    [
+      leftOut > 0 ? "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)" : nil,
+      unnamed > 0 ? "\(Numbers.count(unnamed, "mirror")) left out, which the settings name no more" : nil,
+    ].compactMap { $0 }
+  }
+
   /// `in sync within 24 hours: 3 mirrors, last success 2 hours ago`.
   private var good: String {
-    let others = "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)"
-    guard !mirrors.isEmpty else { return "nothing to check: \(others)" }
+    guard !mirrors.isEmpty else { return "nothing to check: \(others.joined(separator: "; "))" }
     let oldest = mirrors.compactMap { $0.document.lastSuccess.flatMap { Timestamp(rfc3339: $0) } }.min()
     let when = oldest.map { Durations.ago($0, now: now) } ?? "never"
     let line =
       "in sync within \(Durations.span(maxAge)): \(Numbers.count(mirrors.count, "mirror")), last success \(when)"
-    return leftOut == 0 ? line : "\(line); \(others)"
+    return ([line] + others).joined(separator: "; ")
   }
 }
 

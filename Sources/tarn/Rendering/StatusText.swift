@@ -44,6 +44,9 @@ enum StatusText {
     if let last = document.lastRun, last.code == "planned" {
       rows.append(("plan", Message.safe(last.message)))
     }
+    if document.leftSettings == true {
+      rows.append(("settings", "name it no more: no pass or check of all mirrors takes it"))
+    }
     if let failure = document.lastFailure { rows.append(("failure", Message.safe(failure))) }
     if let hint = hint(document) { rows.append(("hint", Message.safe(hint))) }
     if document.trashFiles > 0 {
@@ -198,7 +201,9 @@ enum StatusText {
       let state = word(document)
       return [
         Table.Cell(Printable.escape(hasName(document) ? document.name : document.folder)),
-        Table.Cell(state.text + (isPolled(document) ? ", not watched" : ""), state.paint),
+        Table.Cell(
+          state.text + (isPolled(document) ? ", not watched" : "")
+            + (document.leftSettings == true ? ", left out" : ""), state.paint),
         Table.Cell(
           "\(Numbers.grouped(document.entries.current))/\(Numbers.grouped(document.entries.wanted))"),
         Table.Cell(Units.show(document.bytes.current)),
@@ -430,6 +435,9 @@ enum StatusText {
   /// The command to type next; nil when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil || isYetToBegin(document) { return nil }
+    if document.leftSettings == true {
+      return "tarn forget \(mirror), which the settings name no more; or to keep it: tarn sync \(mirror)"
+    }
     if lacksSpace(document) { return "tarn trash empty \(mirror)" }
     if document.state == "paused" {
       let command = "tarn resume \(mirror)"
@@ -485,6 +493,7 @@ enum StatusText {
 
   /// A pass is needed, or a person: not what `--quiet` is silent about.
   static func isCalm(_ document: StatusDocument) -> Bool {
-    document.process != nil || document.state == "idle" && document.lastSuccess != nil
+    document.process != nil
+      || document.state == "idle" && document.lastSuccess != nil && document.leftSettings != true
   }
 }

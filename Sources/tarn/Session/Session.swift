@@ -45,6 +45,8 @@ struct Session: Sendable {
     self.names = names
     tarn.configured = { names.place(of: $0) }
     tarn.configuredFolders = { sources.checked().settings?.mirrors.map { ($0.name, $0.folder) } ?? [] }
+    let settings = sources.paths.place.map(tarn.absolute)
+    tarn.settingsPlace = { sources.checked().settings == nil ? nil : settings }
     tarn.command = { sources.paths.command($0) }
     self.tarn = tarn
     isJSON = options.json
