@@ -220,6 +220,8 @@ struct MessageTests {
 
   @Test func aDirectoryIsNoFeed() throws {
     try place.write("x\n", to: "dir/x")
+    expect(try tarn("sync", "./dir", "m"), 64, "sha256sum * > SHA256SUMS", without: "--adopt")
+    try place.write("\n", to: "dir/SHA256SUMS")
     for feed in ["./dir", "file://" + place.path + "/dir"] {
       expect(try tarn("sync", feed, "m"), 64, "dir/SHA256SUMS", without: "--adopt")
     }

@@ -36,13 +36,8 @@ enum PlanText {
   ) -> [String] {
     // No ledger knows them: only a pass records what it finds.
     let problems =
-<<<<<<< HEAD
-      SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style) + held(report)
-      + SyncSummary.doubt(report)
-=======
       SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style)
-      + held(report, mirror) + SyncSummary.nothingDeleted(report)
->>>>>>> 160129b (Plans and passes tell what changes, and not what is only recorded or asked about)
+      + held(report, mirror) + SyncSummary.doubt(report)
     let what = Action.Kind.allCases.compactMap { kind in
       kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
     }
