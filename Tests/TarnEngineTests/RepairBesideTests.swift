@@ -676,8 +676,9 @@ import Testing
   @Test func aProblemThatWasMetBesideARepairStays() throws {
     let world = try world()
     let slow = deleteAndHold(["a"], of: world)
+    let before = requests(of: "a", world)
     let repair = try world.beginRepair([.everything])
-    awaitRequest(of: "a", world)
+    world.await { requests(of: "a", world) > before }
     world.clock.advance(.seconds(1))
     world.folder.delete("b".path)
     world.server.answer(World.host + "b", FakeAnswer(status: 404))
