@@ -168,7 +168,6 @@ final class EngineThread {
       if isQueuesTurn { hasMore = try beginQueued() }
       for transfers in submissions where try advance(transfers) { hasMore = true }
       if !isQueuesTurn, try beginQueued() { hasMore = true }
-      // The next one comes first the next time.
       if submissions.count > 1 { submissions.append(submissions.removeFirst()) }
       let publishing = state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
       workshop?.publisher.setFlushing(!hasMore && state.active == publishing)
@@ -235,7 +234,7 @@ final class EngineThread {
       if submission.stop.isSet { try perform(state.stop(client)) }
       let isThrough = submission.stop.isSet || submission.plan.isThrough
       // Nothing more of the phase is adopted; and what was is a duplicate as good as any.
-      if isThrough { try submission.flushAdoptions(isTaken: state.isTaken) }
+      if isThrough { try submission.flushAdoptions(isTaken: isGoingOn) }
       guard isThrough || state.isCramped(client), state.isIdle(client) else { return false }
       if !submission.stop.isSet, let retried = state.retryForSpace(client) {
         try perform(retried)
@@ -298,7 +297,7 @@ final class EngineThread {
       }
       if try !submission.isAsSeen(action) { return submission.stale.append(action) }
       if action.kind == .delete { return try submission.removeInTheWay(action) }
-      try submission.adopt(action, isTaken: state.isTaken)
+      try submission.adopt(action, isTaken: isGoingOn)
     case .inspect: submission.stale.append(action)
     case .forget:
       // Among the deletions only.
@@ -310,6 +309,11 @@ final class EngineThread {
       if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: isAgain)
     }
+  }
+
+  /// Somebody is at work on a path, and not about to end.
+  private func isGoingOn(_ path: RelativePath) -> Bool {
+    state.isTaken(path) && state.job(at: path).map { state.jobs[$0]?.isEnding == false } ?? true
   }
 
   /// What stands at a path is what the feed wants: a repair that brings it need not.
