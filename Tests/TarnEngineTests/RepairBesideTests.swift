@@ -8,7 +8,10 @@ import Testing
 /// Repairs beside a pass, and beside each other, each on a thread of its own.
 @Suite struct RepairBesideTests {
   private func world(_ names: [String] = ["a", "b", "sub/c"]) throws -> World {
-    try World.inSync(names)
+    let world = try World.inSync(names)
+    // Who waits for a request means one that comes after this.
+    world.server.clearRequests()
+    return world
   }
 
   private func itself(_ path: String) -> Region { Region(path.path, .itself) }
@@ -676,9 +679,8 @@ import Testing
   @Test func aProblemThatWasMetBesideARepairStays() throws {
     let world = try world()
     let slow = deleteAndHold(["a"], of: world)
-    let before = requests(of: "a", world)
     let repair = try world.beginRepair([.everything])
-    world.await { requests(of: "a", world) > before }
+    awaitRequest(of: "a", world)
     world.clock.advance(.seconds(1))
     world.folder.delete("b".path)
     world.server.answer(World.host + "b", FakeAnswer(status: 404))

@@ -195,7 +195,7 @@ final class Submission {
 
   // MARK: Files that are there already
 
-  /// - Parameter isTaken: another client is at work on a path.
+  /// - Parameter isTaken: somebody is at work on a path, and goes on with it.
   func adopt(_ action: Action, isTaken: (RelativePath) -> Bool) throws {
     adoptions.append(action)
     if adoptions.count >= PublishThread.largestGroup { try flushAdoptions(isTaken: isTaken) }
