@@ -73,52 +73,25 @@ struct Registry {
   /// Reads, changes and writes the list, one at a time over all processes: passes that begin or end at once would
   /// else write over each other's lines.
   private func edit(_ change: ([Mirror]) -> [Mirror]) {
-    let lock = lock()
-    defer { if let lock { close(lock) } }
-    let known = mirrors()
-    let changed = change(known)
-    if changed != known { write(changed) }
+    withExtendedLifetime(lock()) {
+      let known = mirrors()
+      let changed = change(known)
+      if changed != known { write(changed) }
+    }
   }
 
-  /// The lock of a file beside the list, which is opened for each edit, so that threads wait for each other as well; closing
-  /// the descriptor ends it.
+  /// The lock of a file beside the list, taken for each edit.
   ///
   /// - Returns: nil where it cannot be had: the list, a list of hints, is written all the same. A process that is stopped
   ///   in the midst of an edit keeps others waiting for some seconds, not for ever.
-  private func lock() -> Int32? {
+  private func lock() -> FileLock? {
     guard let slash = path.lastIndex(of: "/") else { return nil }
     TextFile.makeDirectories(String(path[..<slash]))
-    let descriptor = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { return nil }
-    for _ in 0..<1000 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-      guard errno == EWOULDBLOCK || errno == EINTR else { break }
-      usleep(5000)
-    }
-    close(descriptor)
-    return nil
+    return try? FileLock(path + ".lock", attempts: 250)
   }
 
   private func write(_ mirrors: [Mirror]) {
     let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(EscapedLine.escape($0.folder))\n" }.joined()
     _ = TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false)
-  }
-
-  /// The file system of a path is; where nothing is there, that of the nearest directory.
-  static func isReadOnly(_ path: String) -> Bool {
-    var path = path[...]
-    var status = statvfs()
-    while statvfs(path.isEmpty ? "/" : String(path), &status) != 0 {
-      guard errno == ENOENT, let slash = path.lastIndex(of: "/") else { return false }
-      path = path[..<slash]
-    }
-    return status.f_flag & UInt(ST_RDONLY) != 0
-  }
-
-  /// Which file system a path is on, as text that outlives reboots where the file system has an id.
-  static func fileSystem(of folder: String) -> String {
-    var status = statvfs()
-    guard statvfs(folder, &status) == 0 else { return "" }
-    return String(UInt64(status.f_fsid), radix: 16)
   }
 }

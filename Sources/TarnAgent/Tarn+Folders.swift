@@ -4,6 +4,7 @@ package import TarnCore
 import TarnEngine
 import TarnFolder
 import TarnLedger
+import TarnRuntime
 
 /// From what users write to a mirror on disk.
 extension Tarn {
@@ -411,7 +412,7 @@ extension Tarn {
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
   func refuseUnmounted(_ path: String) throws(PassFailure) {
     guard let known = known(at: path), !known.fileSystem.isEmpty else { return }
-    let now = Registry.fileSystem(of: nearestDirectory(path))
+    let now = MountedFileSystem.id(of: nearestDirectory(path))
     guard !now.isEmpty, now != known.fileSystem else { return }
     throw PassFailure(
       .folderUnusable, code: "marker-missing",
@@ -519,7 +520,7 @@ extension Tarn {
 
   func remember(_ home: FolderHome) {
     let mirror = Registry.Mirror(
-      folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder))
+      folder: home.folder, id: home.id, fileSystem: MountedFileSystem.id(of: home.folder))
     // Where the settings still want it at the old place, a pass must not make it anew there. A copy is not the mirror that was moved.
     registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id }
   }

@@ -63,7 +63,7 @@ extension Tarn {
         return try verification.run()
       }
     }
-    if Registry.isReadOnly(home.stateDirectory) {
+    if MountedFileSystem.isReadOnly(home.stateDirectory) {
       guard !repairs else {
         throw PassFailure(
           .inputOutput, code: "read-only", "\(Printable.escape(home.folder)) is on a read-only file system",

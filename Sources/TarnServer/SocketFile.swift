@@ -1,5 +1,6 @@
 internal import Glibc
 internal import TarnCore
+internal import TarnRuntime
 
 /// A listening socket and its file, which appears under its name only when it listens and has its mode and group.
 struct SocketFile: Sendable {
@@ -26,8 +27,8 @@ struct SocketFile: Sendable {
     let made = "\(socket.path[..<cut])/.tarn-\(String(getpid(), radix: 36))"
     let address = try address(socket.path)
     let madeAddress = try Self.address(made)
-    let lock = try lockDirectory(String(socket.path[..<cut]) + "/", shown)
-    defer { close(lock) }
+    let lock = try lockDirectory(String(socket.path[...cut]), shown)
+    defer { withExtendedLifetime(lock) {} }
     try makeWay(socket.path, address, shown)
     let group = try socket.group.map { group throws(ControlServerFailure) in try number(group) }
     return try make(socket, group, made, madeAddress, shown)
@@ -43,17 +44,15 @@ struct SocketFile: Sendable {
 
   /// Two agents that start at once must not both find a dead socket.
   private static func lockDirectory(_ directory: String, _ shown: String) throws(ControlServerFailure)
-    -> Int32
+    -> FileLock
   {
-    let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure("\(shown): its directory cannot be opened") }
-    for _ in 0..<100 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-      usleep(20_000)
+    do throws(FileLock.Refusal) {
+      return try FileLock(directory, isDirectory: true, attempts: 100)
+    } catch {
+      guard error.isHeld else { throw failure("\(shown): its directory cannot be opened", error.number) }
+      throw ControlServerFailure(
+        kind: .busy(process: nil), message: "\(shown): another program has locked its directory")
     }
-    close(descriptor)
-    throw ControlServerFailure(
-      kind: .busy(process: nil), message: "\(shown): another program has locked its directory")
   }
 
   private static func makeWay(
@@ -163,9 +162,8 @@ struct SocketFile: Sendable {
     }
   }
 
-  private static func failure(_ what: String) -> ControlServerFailure {
-    let number = errno
-    return ControlServerFailure(
+  private static func failure(_ what: String, _ number: Int32 = errno) -> ControlServerFailure {
+    ControlServerFailure(
       kind: .system(number), message: "\(what): \(String(cString: strerror(number)))")
   }
 }

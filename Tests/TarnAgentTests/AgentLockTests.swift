@@ -1,5 +1,5 @@
 import TarnCore
-import TarnEngine
+import TarnRuntime
 import TestSupport
 import Testing
 
@@ -31,7 +31,7 @@ import Testing
         && warnings[0].contains("not a directory; make its directory writable, or give"), "\(warnings)")
   }
 
-  private func take(_ directory: String) throws(PassFailure) -> AgentLock? {
+  private func take(_ directory: String) throws(PassFailure) -> FileLock? {
     try AgentLock.acquire(directory) { Issue.record("\($0)") }
   }
 }

@@ -90,7 +90,7 @@ package final class Agent: Sendable {
   let reloading = Turns()
   private let saving = Turns()
   /// nil where nothing is recorded.
-  private let lock: AgentLock?
+  private let lock: FileLock?
 
   /// Reads the settings and what an earlier agent left.
   ///

@@ -74,7 +74,9 @@ struct AgentPass: Sendable {
   /// look like a broken disk.
   private func explained(_ failure: PassFailure) -> PassFailure {
     let folder = mirror.settings.folder
-    guard agent.parts.environment["NOTIFY_SOCKET"] != nil, Registry.isReadOnly(folder) else { return failure }
+    guard agent.parts.environment["NOTIFY_SOCKET"] != nil, MountedFileSystem.isReadOnly(folder) else {
+      return failure
+    }
     var failure = failure
     failure.message +=
       "; a service may write only where its unit says: add ReadWritePaths=\(Printable.escape(folder)) (systemctl edit tarn)"

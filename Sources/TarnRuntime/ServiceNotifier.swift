@@ -1,14 +1,14 @@
 import Glibc
-import TarnCore
+package import TarnCore
 
 /// Tells systemd how the service is (sd_notify(3)): one datagram per message to `$NOTIFY_SOCKET`. Without that variable
 /// nothing is told. Any thread; never waits.
-struct ServiceNotifier: Sendable {
+package struct ServiceNotifier: Sendable {
   private let address: String?
   /// Between two signs of life at most; nil when none is asked for.
-  let watchdog: Duration?
+  package let watchdog: Duration?
 
-  init(environment: [String: String]) {
+  package init(environment: [String: String]) {
     let path = environment["NOTIFY_SOCKET"] ?? ""
     address = path.hasPrefix("/") || path.hasPrefix("@") ? path : nil
     // Meant for another process of the unit when it names one.
@@ -19,19 +19,19 @@ struct ServiceNotifier: Sendable {
   }
 
   /// The service answers; `status` is what `systemctl status` shows.
-  func ready(_ status: String) { send("READY=1\n\(Self.line(status))") }
+  package func ready(_ status: String) { send("READY=1\n\(Self.line(status))") }
 
-  func status(_ status: String) { send(Self.line(status)) }
+  package func status(_ status: String) { send(Self.line(status)) }
 
   /// Settings are read again; `ready` ends it.
   ///
   /// - Parameter now: by CLOCK_MONOTONIC, which systemd 253 and later wants.
-  func reloading(now: Instant) { send("RELOADING=1\nMONOTONIC_USEC=\(now.nanoseconds / 1000)") }
+  package func reloading(now: Instant) { send("RELOADING=1\nMONOTONIC_USEC=\(now.nanoseconds / 1000)") }
 
-  func stopping(_ status: String) { send("STOPPING=1\n\(Self.line(status))") }
+  package func stopping(_ status: String) { send("STOPPING=1\n\(Self.line(status))") }
 
   /// The loop that does the work is alive.
-  func alive() { if watchdog != nil { send("WATCHDOG=1") } }
+  package func alive() { if watchdog != nil { send("WATCHDOG=1") } }
 
   private static func line(_ status: String) -> String {
     "STATUS=" + status.split(whereSeparator: \.isNewline).joined(separator: " ")
@@ -44,10 +44,10 @@ struct ServiceNotifier: Sendable {
 }
 
 /// One datagram to a Unix socket.
-enum Datagram {
+package enum Datagram {
   /// - Parameter address: a path, or `@` and an abstract name.
   /// - Returns: false when it could not be sent, for whatever reason.
-  static func send(_ bytes: [UInt8], to address: String) -> Bool {
+  package static func send(_ bytes: [UInt8], to address: String) -> Bool {
     var name = sockaddr_un()
     name.sun_family = sa_family_t(AF_UNIX)
     let path = Array(address.utf8)

@@ -3,7 +3,7 @@ import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnAgent
+@testable import TarnRuntime
 
 /// What systemd is told.
 @Suite struct ServiceNotifierTests {

@@ -1,0 +1,22 @@
+import Glibc
+
+/// What statvfs(3) says of the file system of a path.
+package enum MountedFileSystem {
+  /// The file system of a path is; where nothing is there, that of the nearest directory.
+  package static func isReadOnly(_ path: String) -> Bool {
+    var path = path[...]
+    var status = statvfs()
+    while statvfs(path.isEmpty ? "/" : String(path), &status) != 0 {
+      guard errno == ENOENT, let slash = path.lastIndex(of: "/") else { return false }
+      path = path[..<slash]
+    }
+    return status.f_flag & UInt(ST_RDONLY) != 0
+  }
+
+  /// Which one it is, as text that outlives reboots where the file system has an id.
+  package static func id(of folder: String) -> String {
+    var status = statvfs()
+    guard statvfs(folder, &status) == 0 else { return "" }
+    return String(UInt64(status.f_fsid), radix: 16)
+  }
+}
