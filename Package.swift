@@ -84,7 +84,11 @@ let package = Package(
         .product(name: "DequeModule", package: "swift-collections"),
       ]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim"]),
-    library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
+    library(
+      "TarnLedger",
+      [
+        "TarnCore", "TarnRuntime", "CSQLite", .product(name: "HeapModule", package: "swift-collections"),
+      ]),
     library("TarnWatch", ["TarnCore", "TarnRuntime"]),
     library("TarnConfig", ["TarnCore", "TarnSchedule", "TOMLShim"]),
 

@@ -11,7 +11,7 @@ enum Rules {
       "TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc", "DequeModule",
     ],
     "TarnFolder": ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim", "Glibc"],
-    "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
+    "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "HeapModule", "Glibc"],
     "TarnWatch": ["TarnCore", "TarnRuntime", "Glibc"],
     "TarnConfig": ["TarnCore", "TarnSchedule", "TOMLShim", "FoundationEssentials", "Glibc"],
     "TarnEngine": ["TarnCore", "TarnRuntime", "DequeModule"],

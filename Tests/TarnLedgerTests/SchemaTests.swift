@@ -45,7 +45,7 @@ import Testing
     "1, 2, 10, -5, 7, 4, x'\(String(repeating: "01", count: 32))', 1, x'00', \(etag), NULL, 9)"
   }
 
-  /// A ledger as part 1 wrote it.
+  /// A ledger as the first version of its schema has it.
   @Test func aLedgerOfVersionOneIsBroughtUpToDate() throws {
     try leave(
       [Schema.version1],

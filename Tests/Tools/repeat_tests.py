@@ -61,6 +61,8 @@ def run(command, mode):
               if test.get("state") not in ("passed", "skipped")}
     if status != 0 and not failed:
         failed = {"the run": f"ended with {status}"}
+    if not result.tests:
+        failed = {"the run": "no test ran"}
     return len(result.tests), failed, seconds
 
 

@@ -46,7 +46,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// - Parameters:
   ///   - directory: `partial/`.
   ///   - found: what stat says of the descriptor; nil for a file that was just made.
-  ///   - companion: hashes what is written of a large file; nil for one after the other.
+  ///   - hashThread: hashes what is written of a large file; nil for one after the other.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
     probe: FolderProbe?, hashThread: HashThread? = nil

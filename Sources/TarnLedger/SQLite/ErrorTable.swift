@@ -14,7 +14,7 @@ enum ErrorTable {
     SQLITE_IOERR | (15 << 8): .busy,  // LOCK
     // The index of the write-ahead log is grown byte by byte, which fails on a full disk only.
     SQLITE_IOERR | (19 << 8): .noSpace,  // SHMSIZE
-    SQLITE_CANTOPEN | (6 << 8): .permission,  // SYMLINK: refused, see `OpenFlags`
+    SQLITE_CANTOPEN | (6 << 8): .permission,  // SYMLINK: `Connection` follows none
     SQLITE_READONLY | (4 << 8): .missing,  // DBMOVED: renamed or removed while it was open
     SQLITE_READONLY | (6 << 8): .permission,  // DIRECTORY
   ]
