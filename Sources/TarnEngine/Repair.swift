@@ -122,7 +122,7 @@ extension Pass {
     _ writer: PlanWriter, in folder: any FolderPort, into report: inout PassReport, begins: () -> Void
   ) throws -> Bool {
     let plan = writer.plan
-    guard try plan.stage.actionCount() > 0 else { return false }
+    guard try ports.stage.actionCount() > 0 else { return false }
     begins()
     let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
     ports.engine.beginBringing(pending)

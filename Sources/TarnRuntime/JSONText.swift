@@ -19,4 +19,9 @@ package enum JSONText {
     guard let data = try? encoder.encode(value) else { return "{}" }
     return String(decoding: data, as: UTF8.self)
   }
+
+  /// - Returns: nil for what is no JSON of that type. Keys that it does not know are passed over.
+  package static func value<Value: Decodable>(_ type: Value.Type, from text: String) -> Value? {
+    try? JSONDecoder().decode(type, from: Data(text.utf8))
+  }
 }

@@ -22,6 +22,8 @@ final class Client {
   private(set) var optionsNumber: UInt64 = 0
   /// Hops that found a bucket empty, in the order they asked.
   var throttled = Deque<Hop>()
+  /// Origins on private addresses that requests asked for by their own URLs.
+  var privateOrigins: Set<Origin> = []
   private var shared: SharedPace?
   private var bucket: RateBucket?
   let dates = HeaderDates()

@@ -73,8 +73,11 @@ struct HopSetup: Equatable {
   init?(_ exchange: Exchange, isTrusted: Bool) {
     let request = exchange.request
     let client = exchange.client
+    // Where it is led to is judged anew: see `hop`.
+    if exchange.isLedAway, client.settings.allowsAskedPrivateAddresses { return nil }
     guard request.offset == 0, exchange.cookies.isEmpty, request.accept == nil, request.ifNoneMatch == nil,
-      request.ifModifiedSince == nil, client.settings.cookieFile == nil, client.settings.netrcFile == nil
+      request.ifModifiedSince == nil, request.headers.isEmpty, client.settings.cookieFile == nil,
+      client.settings.netrcFile == nil
     else { return nil }
     self.client = client.id
     options = client.optionsNumber
@@ -168,6 +171,10 @@ extension CurlOption {
         CURLOPT_PIPEWAIT, .long(url.origin.scheme.isSecure ? 1 : 0),
         "wait for a connection that may multiplex, where ALPN can say so"),
     ]
+    if isLedAway, settings.allowsAskedPrivateAddresses {
+      options.append(
+        .init(CURLOPT_FRESH_CONNECT, .long(1), "another request may have opened one to a private address"))
+    }
     if let seconds = secondsLeft {
       options.append(.init(CURLOPT_TIMEOUT_MS, .long(seconds * 1000), "the cap holds over all hops"))
     }
@@ -210,9 +217,13 @@ extension CurlOption {
 
   /// The request header lines of one hop.
   ///
-  /// - Parameter cookies: as for `hop`; a `Cookie` line of the user's keeps libcurl from sending them.
+  /// - Parameters:
+  ///   - isTrusted: it goes to the origin that gets the headers of the settings.
+  ///   - isLedAway: it goes to another origin than that of the request's URL.
+  ///   - cookies: as for `hop`; a `Cookie` line of the user's keeps libcurl from sending them.
   static func headers(
-    _ request: DownloadRequest, isTrusted: Bool, settings: NetworkSettings, cookies: String? = nil
+    _ request: DownloadRequest, isTrusted: Bool, isLedAway: Bool = false, settings: NetworkSettings,
+    cookies: String? = nil
   ) -> [String] {
     var lines = ["Accept: \(request.accept ?? "*/*")"]
     // Encoded bytes are of use to a feed only; asking for identity keeps proxies from encoding files.
@@ -221,10 +232,9 @@ extension CurlOption {
     if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
     if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
-    if isTrusted {
-      lines += settings.headers.filter(HeaderValue.isSafe).map { line in
-        line.lowercased().hasPrefix("cookie:") ? line + (cookies.map { "; \($0)" } ?? "") : line
-      }
+    let own = (isTrusted ? settings.headers : []) + (isLedAway ? [] : request.headers)
+    lines += own.filter(HeaderValue.isSafe).map { line in
+      line.lowercased().hasPrefix("cookie:") ? line + (cookies.map { "; \($0)" } ?? "") : line
     }
     return lines
   }

@@ -12,6 +12,13 @@ package final class DownloaderPool: Sendable {
     let caFile: String?
     let proxy: String?
     let allowsPrivateAddresses: Bool
+    let allowsAskedPrivateAddresses: Bool
+
+    init(_ settings: NetworkSettings) {
+      (caFile, proxy) = (settings.caFile, settings.proxy)
+      allowsPrivateAddresses = settings.allowsPrivateAddresses
+      allowsAskedPrivateAddresses = settings.allowsAskedPrivateAddresses
+    }
   }
 
   private struct Shared {
@@ -44,8 +51,7 @@ package final class DownloaderPool: Sendable {
       let thread = try makeThread()
       return CurlDownloader(on: thread, settings: settings, mirror: mirror) { thread.close() }
     }
-    let domain = Domain(
-      caFile: settings.caFile, proxy: settings.proxy, allowsPrivateAddresses: settings.allowsPrivateAddresses)
+    let domain = Domain(settings)
     let thread = try borrow(domain)
     return CurlDownloader(on: thread, settings: settings, mirror: mirror) { self.giveBack(domain) }
   }

@@ -39,6 +39,8 @@ final class Exchange {
   var url: SourceURL
   /// Of the first hop.
   let asked: Origin
+  /// A redirect led to another origin.
+  var isLedAway: Bool { url.origin != asked }
   /// Redirects followed so far, and what their servers set.
   var redirects = 0
   var cookies = ChainCookies()
@@ -237,7 +239,7 @@ final class Hop {
   func openSocket(to address: UnsafePointer<sockaddr>, _ kind: curl_sockaddr) -> curl_socket_t {
     // Behind a proxy the address is the proxy's, which the user chose.
     let isFree = client.settings.allowsPrivateAddresses || client.settings.proxy != nil
-    if !isFree, AddressRule.isPrivate(address, length: Int(kind.addrlen)) {
+    if !isFree, AddressRule.isPrivate(address, length: Int(kind.addrlen)), !mayAskPrivately() {
       sockets.refused = AddressRule.text(address, length: Int(kind.addrlen))
       return -1
     }
@@ -250,6 +252,13 @@ final class Hop {
     fresh.append(made)
     guards.opened(made, to: route)
     return made
+  }
+
+  /// The exchange was to ask a private address from its beginning, and may.
+  private func mayAskPrivately() -> Bool {
+    guard client.settings.allowsAskedPrivateAddresses else { return false }
+    if !exchange.isLedAway { client.privateOrigins.insert(exchange.asked) }
+    return client.privateOrigins.contains(exchange.asked)
   }
 
   /// A feed or a listing: nothing of it is kept for another process.

@@ -54,13 +54,15 @@ final class HTTPSource: SourceProtocol {
       }
     }
     let cookies = exchange.cookies.header(for: exchange.url)
+    let isLedAway = exchange.isLedAway
     let options =
       client.options
       + CurlOption.hop(
-        exchange.url, settings: client.settings, isTrusted: isTrusted,
-        isLedAway: exchange.url.origin != exchange.asked, secondsLeft: secondsLeft, cookies: cookies)
+        exchange.url, settings: client.settings, isTrusted: isTrusted, isLedAway: isLedAway,
+        secondsLeft: secondsLeft, cookies: cookies)
     let headers = CurlOption.headers(
-      exchange.request, isTrusted: isTrusted, settings: client.settings, cookies: cookies)
+      exchange.request, isTrusted: isTrusted, isLedAway: isLedAway, settings: client.settings,
+      cookies: cookies)
     while true {
       let used = idle.popLast()
       guard let handle = used ?? EasyHandle(multi.guards) else { return (CURLE_OUT_OF_MEMORY, nil) }

@@ -99,6 +99,7 @@ struct HeadReader {
       head.date = value
       head.sent = value.flatMap { dates.read($0, as: name) }
     case .contentType: head.contentType = value
+    case .contentDisposition: head.contentDisposition = value
     case .contentEncoding: contentEncoding(value ?? "unreadable")
     case .location: location = location ?? value
     case .retryAfter: rawRetryAfter = value
@@ -145,7 +146,7 @@ struct HeadReader {
 /// The fields that Tarn reads.
 enum FieldName: CaseIterable {
   case contentLength, contentRange, transferEncoding, etag, lastModified, date, contentType, contentEncoding
-  case location, retryAfter, setCookie
+  case location, retryAfter, setCookie, contentDisposition
 
   /// In lower case.
   private var name: StaticString {
@@ -161,6 +162,7 @@ enum FieldName: CaseIterable {
     case .location: "location"
     case .retryAfter: "retry-after"
     case .setCookie: "set-cookie"
+    case .contentDisposition: "content-disposition"
     }
   }
 

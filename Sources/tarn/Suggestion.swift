@@ -6,7 +6,7 @@ enum Suggestion {
   /// Words of other tools for what Tarn does, and the words to type for it.
   static let otherWords = [
     "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync", "add": "sync",
-    "get": "sync FEED FOLDER", "clone": "sync FEED FOLDER", "download": "sync FEED FOLDER",
+    "clone": "sync FEED FOLDER", "download": "get", "wget": "get", "curl": "get",
     "init": "sync FEED FOLDER", "copy": "sync FEED FOLDER",
     "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
     "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status", "jobs": "status",

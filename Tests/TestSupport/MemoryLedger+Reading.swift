@@ -46,8 +46,8 @@ extension MemoryLedger {
     try read { $0.partials[path] }
   }
 
-  package func partials() throws(LedgerFailure) -> [PartialRow] {
-    try read { $0.partials.values.sorted { $0.path < $1.path } }
+  package func partials(in region: Region) throws(LedgerFailure) -> [PartialRow] {
+    try read { $0.partials.values.filter { region.contains($0.path) }.sorted { $0.path < $1.path } }
   }
 
   package func trash() throws(LedgerFailure) -> [TrashRow] {

@@ -26,6 +26,8 @@ package struct NetworkSettings: Sendable, Equatable {
   /// Redirects and sources on private, loopback and link-local addresses: only when the feed's own host is on
   /// one.
   package var allowsPrivateAddresses = false
+  /// The host of a request's own URL may be on one, for somebody asked for just that; redirects lead there only from one.
+  package var allowsAskedPrivateAddresses = false
   /// nil for Tarn's own.
   package var userAgent: String?
 

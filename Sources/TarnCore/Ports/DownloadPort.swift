@@ -33,6 +33,8 @@ package struct DownloadRequest: Sendable {
   /// Seconds without a byte after which its place may go to another mirror that has none at the host (`.gaveWay`).
   package var patience = Self.shortestPatience
   package static let shortestPatience: Int64 = 5
+  /// More header lines, `Name: value`. They go to the origin of `url` only, wherever redirects lead.
+  package var headers: [String] = []
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
   package var totalTimeout: Int?
 
@@ -57,6 +59,8 @@ package struct ResponseHead: Sendable, Equatable {
   package var contentLength: UInt64?
   package var contentRange: ContentRange?
   package var contentType: String?
+  /// Content-Disposition as sent (RFC 6266).
+  package var contentDisposition: String?
   /// The end of the body is marked (Content-Length, chunks, HTTP/2). False when it ends where the connection does,
   /// so that a cut cannot be told.
   package var isFramed = true

@@ -168,6 +168,13 @@ extension FolderPort {
   package func makePartial() throws(FolderFailure) -> any PartialFile {
     try makePartial(mayBeUnnamed: false)
   }
+
+  /// All of a folder's partial files lie in one place.
+  package func makePartial(
+    for path: RelativePath, mayBeUnnamed: Bool
+  ) throws(FolderFailure) -> any PartialFile {
+    try makePartial(mayBeUnnamed: mayBeUnnamed)
+  }
 }
 
 extension PartialFile {
@@ -234,13 +241,17 @@ package protocol SnapshotCursor: AnyObject {
   func next() throws(FolderFailure) -> Present?
 }
 
+/// What stands at the paths of a folder. Blocking; any thread.
+package protocol FolderLooking: Sendable {
+  /// What stands at one path; nil when nothing does.
+  func look(_ path: RelativePath) throws(FolderFailure) -> Present?
+}
+
 /// What a plan needs of a folder: nothing is changed. Blocking; any thread.
-package protocol FolderReading: Sendable {
+package protocol FolderReading: FolderLooking {
   /// The objects of a region; none where its path leads through what is no directory. A directory at the path of the
   /// region is announced, too.
   func scan(_ region: Region) -> any SnapshotCursor
-  /// What stands at one path; nil when nothing does.
-  func look(_ path: RelativePath) throws(FolderFailure) -> Present?
   /// The digest of a regular file, and what stat said before and after reading it (equal, or `stale` as a
   /// nil result: it changed while it was read, or it is no regular file).
   ///
@@ -261,14 +272,15 @@ extension FolderReading {
   }
 }
 
-/// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following
-/// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Blocking; any thread.
-package protocol FolderPort: FolderReading {
-  /// A new, empty file in `partial/`.
+/// Where the engine puts what it transfers. Blocking; any thread.
+package protocol TransferFolder: FolderLooking {
+  /// A new, empty partial file.
   ///
-  /// - Parameter mayBeUnnamed: it is to be installed where nothing stands, and nobody needs it after this process: where the file
-  ///   system can, it has no name before that.
-  func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile
+  /// - Parameters:
+  ///   - path: what it is made for.
+  ///   - mayBeUnnamed: it is to be installed where nothing stands, and nobody needs it after this process: where the file
+  ///     system can, it has no name before that.
+  func makePartial(for path: RelativePath, mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile
   /// The file of that name; nil when it is gone.
   func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)?
   /// A new partial file with the bytes of a file of the folder (reflink, else copy), `begin` and every
@@ -276,11 +288,7 @@ package protocol FolderPort: FolderReading {
   func copyPartial(
     of path: RelativePath, expected: FileIdentity, check: ContentCheck
   ) throws(FolderFailure) -> (any PartialFile)?
-  /// Names and sizes in `partial/`.
-  func partials() throws(FolderFailure) -> [(name: String, size: UInt64)]
-  /// What stat says of a file in `partial/`; nil when it is gone.
-  func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
-  /// Bytes of the disk that a file in `partial/` has, with the room that was reserved for it; 0 when it is gone.
+  /// Bytes of the disk that a partial file has, with the room that was reserved for it; 0 when it is gone.
   func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64
   func removePartial(_ name: String) throws(FolderFailure)
 
@@ -290,22 +298,8 @@ package protocol FolderPort: FolderReading {
   func install(_ items: [Installation]) -> [PublishOutcome]
   /// Moves to the trash, then fsyncs; empty parent directories are removed. One result per item, in order.
   func remove(_ items: [Removal]) -> [PublishOutcome]
-  /// Removes a directory, and then its parents, as far as they are empty; durable on return. What is gone, holds something
-  /// or is no directory is left as it is.
-  ///
-  /// - Throws: why one stays although it is empty, with its path.
-  func removeEmptied(_ directory: RelativePath) throws(FolderFailure)
-
-  /// Names and sizes in `trash/`.
-  func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)]
-  /// Moves a file out of the trash to a path where nothing stands; durable on return.
-  func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity
-  /// What stat says of an object in `trash/`; nil when it is gone.
+  /// What stat says of an object in the trash; nil when it is gone.
   func trashIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
-  /// Moves a new file, that waited in the trash to be exchanged, back into `partial/`; durable on return.
-  func unstage(_ trashName: String, as name: String) throws(FolderFailure)
-  /// A directory goes with all that it holds.
-  func removeTrash(_ name: String) throws(FolderFailure)
   /// Gives a file that Tarn placed its mode back.
   ///
   /// - Returns: its identity afterwards, and its mode before; nil when it is not `expected` any more.
@@ -324,4 +318,30 @@ package protocol FolderPort: FolderReading {
   ///
   /// - Throws: when the process has no descriptors to look with: then nobody can tell.
   func isIntact() throws(FolderFailure) -> Bool
+}
+
+/// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following
+/// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Partial files lie in `partial/`, what is displaced or
+/// removed in `trash/`.
+package protocol FolderPort: FolderReading, TransferFolder {
+  /// A new, empty file in `partial/`; see `makePartial(for:mayBeUnnamed:)`.
+  func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile
+  /// Names and sizes in `partial/`.
+  func partials() throws(FolderFailure) -> [(name: String, size: UInt64)]
+  /// What stat says of a file in `partial/`; nil when it is gone.
+  func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
+  /// Removes a directory, and then its parents, as far as they are empty; durable on return. What is gone, holds something
+  /// or is no directory is left as it is.
+  ///
+  /// - Throws: why one stays although it is empty, with its path.
+  func removeEmptied(_ directory: RelativePath) throws(FolderFailure)
+
+  /// Names and sizes in `trash/`.
+  func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)]
+  /// Moves a file out of the trash to a path where nothing stands; durable on return.
+  func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity
+  /// Moves a new file, that waited in the trash to be exchanged, back into `partial/`; durable on return.
+  func unstage(_ trashName: String, as name: String) throws(FolderFailure)
+  /// A directory goes with all that it holds.
+  func removeTrash(_ name: String) throws(FolderFailure)
 }

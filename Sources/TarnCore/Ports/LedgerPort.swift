@@ -240,8 +240,8 @@ package enum LedgerChange: Sendable, Equatable {
   case inPlace(entries: Int, bytes: UInt64)
 }
 
-/// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.
-package protocol LedgerPort: AnyObject, Sendable {
+/// The record of what the engine transfers for one client. Blocking; any thread.
+package protocol TransferLedger: AnyObject, Sendable {
   /// All or nothing, durable on return (synchronous=FULL).
   func apply(_ changes: [LedgerChange]) throws(LedgerFailure)
   /// The same, but a power cut may lose it until the next durable write: for activity and other things that are soon stale, and for
@@ -251,17 +251,21 @@ package protocol LedgerPort: AnyObject, Sendable {
   func row(_ path: RelativePath) throws(LedgerFailure) -> Row?
   /// The rows of a region by path bytes, as of now, whatever is written meanwhile.
   func rows(in region: Region) throws(LedgerFailure) -> any RowCursor
+  /// At most `limit` rows with that digest, by path bytes; those behind `after` when it is given.
+  func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row]
+  func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow?
+  func partials(in region: Region) throws(LedgerFailure) -> [PartialRow]
+}
+
+/// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.
+package protocol LedgerPort: TransferLedger {
   /// The same of all rows, without what only a decision needs.
   func recorded() throws(LedgerFailure) -> any RecordedCursor
   func rowCount() throws(LedgerFailure) -> Int
   /// How many rows lie below a directory.
   func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int
   func rowBytes() throws(LedgerFailure) -> UInt64
-  /// At most `limit` rows with that digest, by path bytes; those behind `after` when it is given.
-  func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row]
   func intents() throws(LedgerFailure) -> [Intent]
-  func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow?
-  func partials() throws(LedgerFailure) -> [PartialRow]
   func trash() throws(LedgerFailure) -> [TrashRow]
   /// How many files lie in the trash, and their bytes.
   func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64)
@@ -304,10 +308,15 @@ package protocol LedgerPort: AnyObject, Sendable {
   func close()
 }
 
-extension LedgerPort {
+extension TransferLedger {
   /// All rows.
   package func rows() throws(LedgerFailure) -> any RowCursor { try rows(in: .everything) }
 
+  /// All unfinished downloads.
+  package func partials() throws(LedgerFailure) -> [PartialRow] { try partials(in: .everything) }
+}
+
+extension LedgerPort {
   /// All paths of a plan.
   package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
     try heldPaths(plan: plan, after: nil, limit: .max)
@@ -370,9 +379,15 @@ package struct LedgerFailure: Error, Sendable, Equatable {
   }
 }
 
+/// What a plan says is to be done. One thread at a time; it can be read again.
+package protocol ActionList: AnyObject, Sendable {
+  /// The actions in the order to carry them out: by phase, then by path.
+  func actions() throws(LedgerFailure) -> any ActionCursor
+}
+
 /// A place on disk for what a pass cannot hold in memory: the manifest in path order, and the plan. It
 /// outlives nothing. One thread at a time.
-package protocol StagePort: AnyObject, Sendable {
+package protocol StagePort: ActionList {
   /// Keeps an entry; two entries of one path are both kept, in the order they came.
   func add(_ entry: Entry) throws(LedgerFailure)
   /// The entries by path bytes, then in the order they came.
@@ -381,8 +396,6 @@ package protocol StagePort: AnyObject, Sendable {
   func clear() throws(LedgerFailure)
 
   func add(_ action: Action) throws(LedgerFailure)
-  /// The actions in the order to carry them out: by phase, then by path.
-  func actions() throws(LedgerFailure) -> any ActionCursor
   func actionCount() throws(LedgerFailure) -> Int
 }
 

@@ -237,6 +237,12 @@ package struct HTTPStatus: Sendable, Equatable {
 
   package init(_ code: Int) { self.code = code }
 
+  /// - Parameter name: as `name` has it.
+  package init?(name: String) {
+    guard name.hasPrefix("http-"), let code = Int(name.dropFirst(5)) else { return nil }
+    self.code = code
+  }
+
   /// The stable code that users see.
   package var name: String { "http-\(code)" }
 

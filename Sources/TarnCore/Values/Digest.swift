@@ -85,6 +85,18 @@ package struct Digest: Hashable, Sendable {
     bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
+  /// As programs give it: `sha256:HEX`.
+  ///
+  /// - Returns: nil for anything else.
+  package init?(labelled text: String) {
+    let parts = text.split(separator: ":", maxSplits: 1)
+    guard parts.count == 2, let algorithm = DigestAlgorithm(name: String(parts[0])) else { return nil }
+    self.init(algorithm, hex: Array(parts[1].utf8))
+  }
+
+  /// `sha256:` and the digits.
+  package var labelled: String { "\(algorithm.name.filter { $0 != "-" }):\(hex)" }
+
   /// - Returns: nil when the length is not the algorithm's.
   package init?(_ algorithm: DigestAlgorithm, bytes: [UInt8]) {
     guard bytes.count == algorithm.length else { return nil }

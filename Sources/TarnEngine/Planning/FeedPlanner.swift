@@ -91,7 +91,7 @@ final class FeedPlanner {
   }
 
   private func want(_ entry: Entry) throws {
-    if let comparison { try comparison.want(entry) } else { try writer.plan.stage.add(entry) }
+    if let comparison { try comparison.want(entry) } else { try writer.pass.ports.stage.add(entry) }
   }
 
   /// The feed is read: finishes the plan.
@@ -100,7 +100,7 @@ final class FeedPlanner {
     let running = comparison
     let comparison = try running ?? makeComparison()
     if running == nil {
-      let entries = try writer.plan.stage.entries()
+      let entries = try writer.pass.ports.stage.entries()
       while let entry = try entries.next() { try comparison.want(entry) }
     }
     try comparison.finish()

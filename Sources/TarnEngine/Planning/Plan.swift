@@ -2,8 +2,7 @@ import TarnCore
 
 /// What is to be done in a folder, and what was found out on the way. Nothing of it changes once it is submitted.
 struct Plan {
-  /// Holds its actions, in their order.
-  let stage: any StagePort
+  let actions: any ActionList
   /// As the planner went by it: a window has ways of its own with what changes locally.
   var policy: PassPolicy
   var deletions: Deletions
@@ -84,8 +83,8 @@ struct Plan {
     var newest: WindowCatalog.Newest?
   }
 
-  init(_ stage: any StagePort, policy: PassPolicy, deletions: Deletions, started: Timestamp) {
-    (self.stage, self.policy, self.deletions, self.started) = (stage, policy, deletions, started)
+  init(_ actions: any ActionList, policy: PassPolicy, deletions: Deletions, started: Timestamp) {
+    (self.actions, self.policy, self.deletions, self.started) = (actions, policy, deletions, started)
   }
 
   var isWindow: Bool { if case .expired = deletions { true } else { false } }

@@ -26,14 +26,14 @@ final class PlanWriter {
   func begin(_ plan: Plan) throws {
     self.plan = plan
     planner = Planner(policy: plan.policy)
-    try plan.stage.clear()
+    try pass.ports.stage.clear()
     self.plan.partials = Unsettled(try pass.ports.ledger.partials().map(\.path))
   }
 
   /// Decides again over paths that were not as a plan saw them; the stage then holds these alone.
   func replan(_ actions: [Action]) throws {
     isAgain = true
-    try plan.stage.clear()
+    try pass.ports.stage.clear()
     for action in actions {
       guard let entry = action.entry else { continue }
       plan.withdraw(action)
@@ -137,7 +137,7 @@ final class PlanWriter {
   }
 
   private func stage(_ action: Action) throws {
-    try plan.stage.add(action)
+    try pass.ports.stage.add(action)
     plan.count(action)
   }
 

@@ -15,14 +15,14 @@ final class Checkpoints: Sendable {
     }
     let partial: any PartialFile
     let path: RelativePath
-    let ledger: any LedgerPort
+    let ledger: any TransferLedger
     let state: LockedCondition<State>
 
     /// Bytes that are durable, as far as is known.
     var durable: UInt64 { state.withLock { $0.durable } }
 
     /// - Parameter durable: so many of its bytes are already: what an earlier exchange left unsynced counts on.
-    init(_ partial: any PartialFile, path: RelativePath, durable: UInt64, ledger: any LedgerPort) {
+    init(_ partial: any PartialFile, path: RelativePath, durable: UInt64, ledger: any TransferLedger) {
       (self.partial, self.path, self.ledger) = (partial, path, ledger)
       state = LockedCondition(State(requested: durable, durable: durable))
     }

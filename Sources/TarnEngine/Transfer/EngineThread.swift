@@ -331,10 +331,9 @@ final class EngineThread {
   /// - Parameter mustBegin: is not left for later.
   private func begin(_ job: Job, mustBegin: Bool) throws {
     jobs[job.id] = job
-    let contents = Duplicates.Contents(job.entry)
     try perform(
       state.admit(
-        job.id, of: job.submission.id, path: job.entry.path, contents: contents, mustBegin: mustBegin))
+        job.id, of: job.submission.id, path: job.entry.path, contents: job.contents, mustBegin: mustBegin))
   }
 
   private func makeJob(_ action: Action, _ entry: Entry, ordinal: Int, of submission: Submission) -> Job {
@@ -598,6 +597,7 @@ final class EngineThread {
     let document = job.entry.isList ? submission.listURL.take() : nil
     var request = job.attempts.request(room: { submission.space.room }, document: document)
     request.isUrgent = state.jobs[id]?.isPrioritized == true
+    request.headers = submission.client.headers
     job.wishes = submission.steering?.wishes
     let receiver = FileReceiver(job, context: try context(submission))
     submission.account.progress.begin(

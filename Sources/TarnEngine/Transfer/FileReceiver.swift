@@ -143,7 +143,12 @@ final class FileReceiver: DownloadReceiver {
         state.end == nil && state.failure == nil && (verdict == .append || verdict == .takeFromZero)
       return (verdict, state.isToOpen)
     }
+    let refusal = context.client.responses?.responded(entry.path, head)
     guard isWanted else { return .headOnly }
+    if let refusal {
+      state.withLock { ($0.failure, $0.isToOpen) = (refusal, false) }
+      return .headOnly
+    }
     if check.size == nil, let said = Self.announced(head, verdict) {
       context.client.progress.learn(job, total: said)
     }
@@ -245,7 +250,9 @@ final class FileReceiver: DownloadReceiver {
     guard let head, verdict == .takeFromZero else { return markOpened(kept) }
     attempt { () throws(FolderFailure) in
       let partial =
-        if let kept { kept } else { try context.client.folder.makePartial(mayBeUnnamed: mayBeUnnamed) }
+        if let kept { kept } else {
+          try context.client.folder.makePartial(for: entry.path, mayBeUnnamed: mayBeUnnamed)
+        }
       state.withLock { $0.partial = partial }
       _ = try partial.begin(keeping: 0, check: check)
       let told = state.withLock { ResumeLadder.total(head, known: $0.known, url: url) }

@@ -47,6 +47,11 @@ final class Job {
 
   private static let largestOfOneLane: UInt64 = 64 << 10
 
+  /// By which duplicates of it are known; nil where it has none.
+  var contents: Duplicates.Contents? {
+    submission.client.reusesContents ? Duplicates.Contents(entry) : nil
+  }
+
   var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
 
   /// What stands there is as Tarn placed it.

@@ -2,7 +2,7 @@ import TarnCore
 
 /// The actions of a plan, in their order, and after them those that are come back to.
 struct PlanReader {
-  private let stage: any StagePort
+  private let list: any ActionList
   let actions: any ActionCursor
   /// The next one; nil after the last.
   private(set) var front: Action?
@@ -13,8 +13,8 @@ struct PlanReader {
   var left = Leftovers()
 
   init(_ plan: Plan) throws {
-    stage = plan.stage
-    actions = try stage.actions()
+    list = plan.actions
+    actions = try list.actions()
     front = try actions.next()
   }
 
@@ -42,5 +42,5 @@ struct PlanReader {
   /// Begins to read it again, for those that are come back to.
   ///
   /// - Returns: false when there is none.
-  mutating func comeBack() throws -> Bool { try left.begin { try stage.actions() } }
+  mutating func comeBack() throws -> Bool { try left.begin { try list.actions() } }
 }

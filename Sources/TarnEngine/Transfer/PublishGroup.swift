@@ -140,7 +140,11 @@ struct PublishGroup: Sendable {
 
   private func finish(_ named: Named) {
     for (publication, outcome) in named {
-      if case .installed = outcome { publication.partial.close() } else { publication.partial.discard() }
+      if Self.isInstalled(outcome) || client.keepsFailed {
+        publication.partial.close()
+      } else {
+        publication.partial.discard()
+      }
       post(.published(publication.job, outcome))
     }
   }
@@ -159,6 +163,10 @@ struct PublishGroup: Sendable {
     return changes
   }
 
+  private static func isInstalled(_ outcome: PublishOutcome) -> Bool {
+    if case .installed = outcome { true } else { false }
+  }
+
   /// After a failure half-way the trash may hold the new file, or what it displaced: then the intent stays, so that
   /// the next pass can tell.
   private func mayHoldInTrash(_ publication: Publication) -> Bool {
@@ -171,7 +179,7 @@ struct PublishGroup: Sendable {
   }
 
   private func add(_ publication: Publication, _ outcome: PublishOutcome, to changes: inout [LedgerChange]) {
-    changes.append(.dropPartial(publication.path))
+    if Self.isInstalled(outcome) || !client.keepsFailed { changes.append(.dropPartial(publication.path)) }
     if case .failed = outcome, mayHoldInTrash(publication) { return }
     changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return }

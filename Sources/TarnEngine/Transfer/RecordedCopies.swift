@@ -2,8 +2,8 @@ import TarnCore
 
 /// The files of a folder that are recorded with the digest of another. Any thread.
 struct RecordedCopies: Sendable {
-  let ledger: any LedgerPort
-  let folder: any FolderReading
+  let ledger: any TransferLedger
+  let folder: any FolderLooking
 
   /// Rows of one digest that are looked at: most of them may be of files that are gone.
   static let most = 512

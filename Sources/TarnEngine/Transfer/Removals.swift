@@ -3,8 +3,8 @@ import TarnRuntime
 
 /// Moves recorded files to the trash: intents, renames, directories, ledger, in groups. On its caller's thread.
 struct Removals {
-  let ledger: any LedgerPort
-  let folder: any FolderPort
+  let ledger: any TransferLedger
+  let folder: any TransferFolder
   let clock: any Clock
   let random: any RandomSource
   var ownWrites: OwnWrites?

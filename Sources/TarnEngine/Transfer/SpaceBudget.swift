@@ -3,7 +3,7 @@ import TarnRuntime
 
 /// Whether bytes fit: free space, less the reserve, less what running transfers will still need. Any thread.
 final class SpaceBudget: Sendable {
-  private let folder: any FolderPort
+  private let folder: any TransferFolder
   private let reserve: UInt64
   private struct State {
     /// Bytes that can be promised without another look at the disk, which has room for many times as many.
@@ -36,7 +36,7 @@ final class SpaceBudget: Sendable {
   private let state = Locked(State())
   private static let mostCredit: UInt64 = 64 << 20
 
-  init(_ folder: any FolderPort, reserve: Reserve, _ promises: Promises = Promises()) throws {
+  init(_ folder: any TransferFolder, reserve: Reserve, _ promises: Promises = Promises()) throws {
     (self.folder, self.promises) = (folder, promises)
     self.reserve = reserve.bytes(ofTotal: try folder.space().total)
   }

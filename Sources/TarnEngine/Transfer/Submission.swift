@@ -44,17 +44,17 @@ final class Submission {
     let unrecorded: UnrecordedFiles
     /// Names of the partial files to go on with.
     var resumable: [RelativePath: String]
-    private let ledger: any LedgerPort
+    private let ledger: any TransferLedger
     /// Any rows when this is asked first: else no bytes of the folder can be used again.
     lazy var hasRows = (try? ledger.rows().next() == nil) != true
 
-    init(_ unrecorded: UnrecordedFiles, _ ledger: any LedgerPort) throws(LedgerFailure) {
-      (self.unrecorded, self.ledger) = (unrecorded, ledger)
-      resumable = Dictionary(try ledger.partials().map { ($0.path, $0.name) }) { $1 }
+    init(_ unrecorded: UnrecordedFiles, of client: TransferClient) throws(LedgerFailure) {
+      (self.unrecorded, ledger) = (unrecorded, client.ledger)
+      resumable = Dictionary(try ledger.partials(in: client.region).map { ($0.path, $0.name) }) { $1 }
     }
   }
 
-  var folder: any FolderPort { client.folder }
+  var folder: any TransferFolder { client.folder }
   var stop: StopFlag { client.stop }
   var steering: PassSteering? { client.steering }
   var retry: RetryPolicy { RetryPolicy(retries: policy.retries) }
@@ -69,7 +69,7 @@ final class Submission {
     manifestNumber = isUrgent ? since.manifests : nil
     self.plan = try PlanReader(plan)
     space = try SpaceBudget(client.folder, reserve: policy.reserve, engine.promises)
-    atHand = try BytesAtHand(plan.unrecorded, client.ledger)
+    atHand = try BytesAtHand(plan.unrecorded, of: client)
   }
 
   /// Once it has ended: goes on with another plan.
@@ -77,7 +77,7 @@ final class Submission {
     since = plan.since
     self.plan = try PlanReader(plan)
     stale = []
-    atHand = try BytesAtHand(unrecorded, client.ledger)
+    atHand = try BytesAtHand(unrecorded, of: client)
   }
 
   /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought

@@ -3,8 +3,8 @@ import TarnRuntime
 
 /// For whom the engine carries plans out: the folder, its ledger, and what all transfers of one client share.
 struct TransferClient: Sendable {
-  let folder: any FolderPort
-  let ledger: any LedgerPort
+  let folder: any TransferFolder
+  let ledger: any TransferLedger
   let downloader: any Downloading
   let clock: any Clock
   let random: any RandomSource
@@ -21,6 +21,16 @@ struct TransferClient: Sendable {
   var mostHeldBack = 4096
   /// What is brought counts among what the mirror has in place.
   var countsEntries = true
+  /// All that its plans are about.
+  var region = Region.everything
+  /// Request headers, for the origin of each URL only.
+  var headers: [String] = []
+  /// Hears what servers answer.
+  var responses: (any ResponseObserver)?
+  /// What equals another file is copied from it.
+  var reusesContents = true
+  /// What is whole, and cannot get its name, keeps its bytes as a partial file.
+  var keepsFailed = false
 
   var now: Timestamp { clock.time }
 }

@@ -62,27 +62,46 @@ package final class TransferEngine: Sendable {
     observer: any PassObserver,
     early: EarlyProblems? = nil
   ) throws -> Transfers {
+    let submission = try submission(of: plan, for: client, priority, observer, early)
+    return submit(Transfers(submission))
+  }
+
+  /// The same, without anybody who waits.
+  ///
+  /// - Parameter whenEnded: called once, on the engine's thread or on this one; it must not block.
+  func submit(
+    _ plan: Plan, for client: TransferClient, observer: any PassObserver,
+    whenEnded: @escaping @Sendable (Transfers, Result<Void, PassFailure>) -> Void
+  ) throws {
+    submit(Transfers(try submission(of: plan, for: client, .normal, observer, nil), whenEnded: whenEnded))
+  }
+
+  private func submission(
+    of plan: Plan, for client: TransferClient, _ priority: TransferPriority, _ observer: any PassObserver,
+    _ early: EarlyProblems?
+  ) throws -> Submission {
     let account = TransferAccount(client, observer)
     account.early = early
     let isUrgent = priority == .urgent
     if isUrgent { account.mayBeSuperseded = { [self] in pass == .reading } }
-    return submit(try Submission(plan, for: client, isUrgent: isUrgent, account, self))
+    return try Submission(plan, for: client, isUrgent: isUrgent, account, self)
   }
 
   /// Goes on with another plan for the client of one that has ended. What came of both is told together.
   func resubmit(_ plan: Plan, after transfers: Transfers) throws -> Transfers {
     try transfers.submission.renew(plan)
-    return submit(transfers.submission)
+    return submit(Transfers(transfers.submission))
   }
 
-  private func submit(_ submission: Submission) -> Transfers {
-    let transfers = Transfers(submission)
+  @discardableResult
+  private func submit(_ transfers: Transfers) -> Transfers {
     if let failure = inbox.withLock({ $0.failure }) {
       transfers.end(.failure(failure))
       return transfers
     }
     post(.submit(transfers))
-    submission.stop.onSet(waking: inbox) { [inbox] in inbox.change { $0.messages.append(.stopped) } }
+    transfers.submission.stop.onSet(waking: inbox) { [inbox] in inbox.change { $0.messages.append(.stopped) }
+    }
     return transfers
   }
 
@@ -212,9 +231,14 @@ enum EngineMessage {
 final class Transfers {
   let submission: Submission
   private let outcome = LockedCondition<Result<Void, PassFailure>?>(nil)
+  private let whenEnded: (@Sendable (Transfers, Result<Void, PassFailure>) -> Void)?
 
-  init(_ submission: Submission) {
-    self.submission = submission
+  /// - Parameter whenEnded: called once, by who ends it.
+  init(
+    _ submission: Submission,
+    whenEnded: (@Sendable (Transfers, Result<Void, PassFailure>) -> Void)? = nil
+  ) {
+    (self.submission, self.whenEnded) = (submission, whenEnded)
   }
 
   /// Counts and problems: the engine's thread's until `wait` has returned, then the caller's. How far it is meanwhile the client's
@@ -231,7 +255,13 @@ final class Transfers {
   /// Begins nothing more, and ends what nobody else waits for: of all that its client submitted. Partial files stay. `wait` returns soon.
   func cancel() { submission.stop.set() }
 
-  func end(_ result: Result<Void, PassFailure>) { outcome.change { $0 = $0 ?? result } }
+  func end(_ result: Result<Void, PassFailure>) {
+    let isFirst = outcome.change { outcome in
+      defer { outcome = outcome ?? result }
+      return outcome == nil
+    }
+    if isFirst { whenEnded?(self, result) }
+  }
 }
 
 /// Paths that a client wants for itself.

@@ -22,7 +22,7 @@ package final class AbsentLedger: LedgerPort {
   package func rows(digest: Digest, after: RelativePath?, limit: Int) -> [Row] { [] }
   package func intents() -> [Intent] { [] }
   package func partial(_ path: RelativePath) -> PartialRow? { nil }
-  package func partials() -> [PartialRow] { [] }
+  package func partials(in region: Region) -> [PartialRow] { [] }
   package func trash() -> [TrashRow] { [] }
   package func trashTotals() -> (files: Int, bytes: UInt64) { (0, 0) }
   package func lastEvent() -> Int64 { 0 }

@@ -183,8 +183,9 @@ extension SQLiteLedger {
     try record("WHERE path = ?", [.blob(path.bytes)])
   }
 
-  package func partials() throws(LedgerFailure) -> [PartialRow] {
-    try records("ORDER BY path")
+  package func partials(in region: Region) throws(LedgerFailure) -> [PartialRow] {
+    let (sql, values) = SQL.select(PartialRow.columns, from: PartialRow.table, in: region)
+    return try all(sql, values) { row throws(LedgerFailure) in try row.record() }
   }
 
   /// The oldest first.

@@ -6,15 +6,15 @@ import TarnRuntime
 /// second as JSON, once a minute as a dated line.
 final class LiveProgress: Sendable {
   private let narrator: Narrator
-  private let progress: PassProgress
+  private let snapshot: @Sendable () -> PassProgress.Snapshot
   private let clock: any Clock
   private let began: Instant
   private let ended = Gate()
   private let thread = Locked<WorkerThread?>(nil)
 
-  init(narrator: Narrator, progress: PassProgress, clock: any Clock) {
+  init(narrator: Narrator, clock: any Clock, snapshot: @escaping @Sendable () -> PassProgress.Snapshot) {
     self.narrator = narrator
-    self.progress = progress
+    self.snapshot = snapshot
     self.clock = clock
     began = clock.monotonic()
   }
@@ -37,7 +37,7 @@ final class LiveProgress: Sendable {
 
   /// One line now (SIGUSR1), whatever is drawn.
   func report() {
-    narrator.message(ProgressText.total(progress.snapshot(), elapsed: elapsed))
+    narrator.message(ProgressText.total(snapshot(), elapsed: elapsed))
   }
 
   private var interval: Duration? {
@@ -52,7 +52,7 @@ final class LiveProgress: Sendable {
   private var elapsed: Double { (clock.monotonic() - began).seconds }
 
   private func show() {
-    let snapshot = progress.snapshot()
+    let snapshot = snapshot()
     switch narrator.mode {
     case .terminal:
       let terminal = Terminal.messages

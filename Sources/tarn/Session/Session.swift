@@ -148,13 +148,43 @@ struct Session: Sendable {
     schema: String, mirror: String?,
     _ body: (any PassObserver, PassProgress, StopFlag) throws(PassFailure) -> Result
   ) throws(PassFailure) -> Result {
-    let stop = StopFlag()
     let progress = PassProgress(clock: clock)
     let narrator = Narrator(
       console: console, style: messageStyle, mode: narration, isVerbose: isVerbose, schema: schema,
       mirror: mirror,
       clock: clock)
-    let live = LiveProgress(narrator: narrator, progress: progress, clock: clock)
+    return try attend(narrator, { progress.snapshot() }) { stop throws(PassFailure) in
+      try body(narrator, progress, stop)
+    }
+  }
+
+  /// The same for downloads: what is shown of each is its name.
+  func attend<Result>(
+    schema: String, names: @escaping @Sendable (RelativePath) -> RelativePath,
+    _ body: (Narrator, PassProgress, StopFlag) throws(PassFailure) -> Result
+  ) throws(PassFailure) -> Result {
+    let progress = PassProgress(clock: clock)
+    let narrator = Narrator(
+      console: console, style: messageStyle, mode: narration, isVerbose: isVerbose, schema: schema,
+      mirror: nil, clock: clock)
+    let snapshot = { @Sendable in
+      var snapshot = progress.snapshot()
+      for index in snapshot.transfers.indices {
+        snapshot.transfers[index].path = names(snapshot.transfers[index].path)
+      }
+      return snapshot
+    }
+    return try attend(narrator, snapshot) { stop throws(PassFailure) in
+      try body(narrator, progress, stop)
+    }
+  }
+
+  private func attend<Result>(
+    _ narrator: Narrator, _ snapshot: @escaping @Sendable () -> PassProgress.Snapshot,
+    _ body: (StopFlag) throws(PassFailure) -> Result
+  ) throws(PassFailure) -> Result {
+    let stop = StopFlag()
+    let live = LiveProgress(narrator: narrator, clock: clock, snapshot: snapshot)
     Interruption.shared.arm(stop) {
       narrator.message("stopping: what is fetched is kept" + Self.waysToEndAtOnce)
     } report: {
@@ -165,7 +195,7 @@ struct Session: Sendable {
       live.end()
       Interruption.shared.disarm()
     }
-    return try body(narrator, progress, stop)
+    return try body(stop)
   }
 
   /// Of who has pressed it once; a service manager knows nothing of keys.

@@ -1,0 +1,284 @@
+import TarnCore
+import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TarnTransfer
+
+/// One session at work: its ledger says what its tasks are, the engine carries out those whose turn it is. All but what is said
+/// otherwise is of the loop's thread.
+final class DownloadSession: Sendable {
+  /// What a task at work has.
+  private struct AtWork {
+    var download: RunningDownload?
+    /// Of the last answer, and whether the ledger has it.
+    var response: (head: TaskResponse, isNoted: Bool)?
+    /// Why it was ended from outside; nil for by itself.
+    var order: Order?
+  }
+
+  /// What somebody wants of a task.
+  enum Order: Sendable {
+    case suspend
+    case cancel
+    /// The process ends: it stays as it is, and goes on with the next one.
+    case leave
+  }
+
+  let id: String
+  let ledger: SessionLedger
+  private let folder: SessionFolder
+  private let engine = TransferEngine()
+  private let downloader: any Downloading
+  private let clock: any Clock
+  private let random: any RandomSource
+  private let bootID = BootID.read()
+  private let progress: PassProgress
+  private let patience: Patience
+  private let atWork = Locked<[Int64: AtWork]>([:])
+  /// Nothing more begins.
+  private let isClosed = Locked(false)
+  private let post: @Sendable (SessionLoop.Message) -> Void
+
+  /// What happens after a failure that may be over in a while.
+  enum Patience: Sendable {
+    /// The task waits, and is tried again and again.
+    case long
+    /// It is tried so many times more, within minutes, and has failed then.
+    case short(retries: Int)
+  }
+
+  /// - Parameters:
+  ///   - progress: how far all its transfers are, by the paths that stand for tasks.
+  ///   - post: says something to the loop; any thread.
+  init(
+    id: String, ledger: SessionLedger, folder: SessionFolder, downloader: any Downloading,
+    patience: Patience = .long, progress: PassProgress, clock: any Clock, random: any RandomSource,
+    post: @escaping @Sendable (SessionLoop.Message) -> Void
+  ) throws(LedgerFailure) {
+    (self.id, self.ledger, self.folder, self.downloader) = (id, ledger, folder, downloader)
+    (self.patience, self.progress) = (patience, progress)
+    (self.clock, self.random, self.post) = (clock, random, post)
+    ledger.tellPlaces { [folder] in folder.path($0) }
+    try settle()
+  }
+
+  /// What a crash left between a file's name and its record.
+  private func settle() throws(LedgerFailure) {
+    for intent in try ledger.unfinished() {
+      let task = intent.task
+      if task.state != .finished {
+        try ledger.settle(intent, path: folder.find((task, inode: intent.inode, size: intent.size)))
+      }
+      guard let task = try ledger.task(task.number), task.state == .finished else { continue }
+      folder.finish(task)
+      try ledger.forgetIntent(of: task.number)
+    }
+  }
+
+  /// Nothing is at work any more. Partial files stay, and tasks go on when the session is opened again. Any thread but the loop's.
+  func close() {
+    isClosed.withLock { $0 = true }
+    for download in atWork.withLock({ tasks -> [RunningDownload] in
+      for number in tasks.keys { tasks[number]?.order = .leave }
+      return tasks.values.compactMap(\.download)
+    }) { download.cancel() }
+    engine.close()
+    downloader.shutDown()
+    ledger.close()
+  }
+
+  var running: Int { atWork.withLock { $0.count } }
+
+  // MARK: What begins
+
+  /// Begins as many tasks as may be at work.
+  ///
+  /// - Returns: when it is to be called again at the latest; nil for never.
+  func advance() throws(LedgerFailure) -> Timestamp? {
+    guard !isClosed.withLock({ $0 }) else { return nil }
+    let now = clock.time
+    if let due = try ledger.nextDue(), due <= now { try ledger.queueDue(now: now) }
+    var free = try transfers - running
+    while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
+      if try begin(task) { free -= 1 }
+    }
+    return try ledger.nextDue()
+  }
+
+  private var transfers: Int {
+    get throws(LedgerFailure) {
+      let settings = try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) }
+      return max(1, min(64, settings?.transfers ?? SessionSettings.standardTransfers))
+    }
+  }
+
+  /// - Returns: false where it cannot begin; then its record says why.
+  private func begin(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
+    let destination: any TransferFolder
+    do {
+      destination = try folder.open(task)
+    } catch {
+      try fail(task.number, code: error.code.rawValue, message: error.message)
+      return false
+    }
+    try ledger.update(task.number) { task in
+      var task = task
+      task.state = .running
+      return (task, [])
+    }
+    atWork.withLock { $0[task.number] = AtWork() }
+    var download = SingleDownload(RelativePath(task: task.number), url: task.request.url)
+    download.digest = task.request.digest.flatMap { Digest(labelled: $0) }
+    download.headers = task.request.headers ?? []
+    if case .short(let retries) = patience { download.retries = retries }
+    let ports = SingleDownload.Ports(
+      folder: destination, ledger: ledger, downloader: downloader, clock: clock, random: random,
+      bootID: bootID, progress: progress)
+    let number = task.number
+    let running = engine.start(download, with: ports, observer: Responses(self)) { [weak self] outcome in
+      guard let self else { return }
+      post(.ended(self, number, outcome))
+    }
+    let order = atWork.withLock { tasks -> Order? in
+      tasks[number]?.download = running
+      return tasks[number]?.order
+    }
+    // Given while it began.
+    if order != nil || isClosed.withLock({ $0 }) { running.cancel() }
+    return true
+  }
+
+  // MARK: What came of it
+
+  /// Hears the servers' answers.
+  private final class Responses: ResponseObserver {
+    private let session: DownloadSession
+
+    init(_ session: DownloadSession) { self.session = session }
+
+    func responded(_ path: RelativePath, _ head: ResponseHead) -> FolderFailure? {
+      session.responded(path.task, head)
+    }
+  }
+
+  /// On the network's thread.
+  private func responded(_ task: Int64, _ head: ResponseHead) -> FolderFailure? {
+    let isFile = (200..<300).contains(head.status)
+    var refusal: FolderFailure?
+    if isFile {
+      let name = SuggestedName.name(disposition: head.contentDisposition, url: head.url)
+      do throws(FolderFailure) {
+        _ = try folder.name(task, name)
+      } catch {
+        refusal = error
+      }
+    }
+    atWork.withLock { $0[task]?.response = (TaskResponse(head), false) }
+    post(.responded(self, task))
+    return refusal
+  }
+
+  /// Writes the last answer down, if the ledger does not have it.
+  func noteResponse(_ task: Int64) throws(LedgerFailure) {
+    let response = atWork.withLock { tasks -> TaskResponse? in
+      guard let (head, isNoted) = tasks[task]?.response, !isNoted else { return nil }
+      tasks[task]?.response = (head, true)
+      return head
+    }
+    guard let response else { return }
+    try ledger.note(response, path: folder.path(task), of: task)
+  }
+
+  func ended(_ number: Int64, _ outcome: SingleDownload.Outcome) throws(LedgerFailure) {
+    try noteResponse(number)
+    let order = atWork.withLock { $0.removeValue(forKey: number)?.order }
+    switch outcome {
+    case .finished:
+      guard let task = try ledger.task(number) else { return folder.close(number) }
+      folder.finish(task)
+      if task.request.existing == .replace { try ledger.forgetIntent(of: number) }
+    case .failed(let code, let message):
+      folder.close(number)
+      try fail(number, code: code, message: message)
+    case .stopped:
+      folder.close(number)
+      try obey(order ?? .leave, number)
+    case .broken(let failure):
+      folder.close(number)
+      try fail(number, code: failure.code, message: failure.message)
+    }
+  }
+
+  private func fail(_ number: Int64, code: String, message: String) throws(LedgerFailure) {
+    let now = clock.time
+    let random = random.unit()
+    try ledger.update(number) { task in
+      guard !task.state.isEnd else { return nil }
+      var task = task
+      let isSame = task.code == code
+      (task.code, task.message) = (code, message)
+      task.attempts += 1
+      guard case .long = patience, TaskVerdict.judge(code, wrongContents: isSame ? task.attempts : 1) == .wait
+      else {
+        (task.state, task.nextAttempt, task.ended) = (.failed, nil, now)
+        return (task, [SessionEvent(.failed, time: now, of: task)])
+      }
+      task.state = .waiting
+      task.nextAttempt = now.adding(seconds: TaskBackOff.seconds(after: task.attempts, random: random))
+      // Once for each reason: who looks again sees when.
+      return (task, isSame ? [] : [SessionEvent(.waiting, time: now, of: task)])
+    }
+  }
+
+  // MARK: Orders
+
+  /// Any thread.
+  ///
+  /// - Returns: whether there was anything to do.
+  func give(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
+    let (isAtWork, download) = atWork.withLock { tasks in
+      tasks[number]?.order = order
+      return (tasks[number] != nil, tasks[number]?.download)
+    }
+    download?.cancel()
+    if isAtWork { return true }
+    return try obey(order, number)
+  }
+
+  @discardableResult
+  private func obey(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
+    let now = clock.time
+    let changed = try ledger.update(number) { task in
+      var task = task
+      switch order {
+      case .suspend:
+        guard task.state.isOpen else { return nil }
+        (task.state, task.nextAttempt) = (.suspended, nil)
+        return (task, [])
+      case .cancel:
+        guard !task.state.isEnd else { return nil }
+        (task.state, task.nextAttempt, task.ended) = (.cancelled, nil, now)
+        return (task, [SessionEvent(.cancelled, time: now, of: task)])
+      case .leave:
+        guard task.state == .running else { return nil }
+        task.state = .queued
+        return (task, [])
+      }
+    }
+    if order == .cancel, let changed {
+      folder.removePartial(of: changed)
+      try ledger.apply([.dropPartial(RelativePath(task: number))])
+    }
+    return changed != nil
+  }
+}
+
+/// How long a task waits after failures.
+enum TaskBackOff {
+  /// Doubled with each failure, to an hour at most; less by chance, so that tasks do not all come at once.
+  static func seconds(after attempts: Int, random: Double) -> Int64 {
+    let most = min(3600, 2 << min(max(attempts, 1), 12))
+    return max(1, Int64(Double(most) * (0.5 + random / 2)))
+  }
+}

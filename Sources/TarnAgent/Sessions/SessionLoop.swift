@@ -1,0 +1,91 @@
+import TarnCore
+import TarnEngine
+import TarnLedger
+import TarnRuntime
+
+/// The thread of all sessions of a process: begins tasks whose turn it is, and writes down what came of them.
+final class SessionLoop: Sendable {
+  enum Message: Sendable {
+    /// Something is new in a session.
+    case wake(DownloadSession)
+    case responded(DownloadSession, Int64)
+    case ended(DownloadSession, Int64, SingleDownload.Outcome)
+    /// Nothing more is heard of a session.
+    case forget(DownloadSession)
+  }
+
+  private struct State {
+    var messages: [Message] = []
+    var isEnding = false
+  }
+
+  private let state = LockedCondition(State())
+  private let clock: any Clock
+  private let thread = Locked<WorkerThread?>(nil)
+  /// Hears that a session has changed, and why its ledger cannot be written. On the loop's thread.
+  private let changed: @Sendable (DownloadSession, LedgerFailure?) -> Void
+
+  init(clock: any Clock, changed: @escaping @Sendable (DownloadSession, LedgerFailure?) -> Void) {
+    (self.clock, self.changed) = (clock, changed)
+  }
+
+  func start() throws(ThreadFailure) {
+    let made = try WorkerThread.start(name: "tarn-sessions") { [self] in run() }
+    thread.withLock { $0 = made }
+  }
+
+  /// Any thread.
+  func post(_ message: Message) { state.change { $0.messages.append(message) } }
+
+  /// Waits for its end. Not from the loop's thread.
+  func end() {
+    state.change { $0.isEnding = true }
+    thread.withLock { $0.take() }?.join()
+  }
+
+  private func run() {
+    /// Those that have something to do, and when at the latest.
+    var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
+    while true {
+      let now = clock.time
+      let wait = due.values.map { $0.at - now }.min() ?? .seconds(3600)
+      let messages = state.wait(atMost: max(.milliseconds(1), wait)) { state -> [Message]? in
+        guard !state.messages.isEmpty || state.isEnding else { return nil }
+        defer { state.messages = [] }
+        return state.messages
+      }
+      var touched: [ObjectIdentifier: DownloadSession] = [:]
+      for message in messages ?? [] {
+        switch message {
+        case .wake(let session): touched[ObjectIdentifier(session)] = session
+        case .forget(let session):
+          touched[ObjectIdentifier(session)] = nil
+          due[ObjectIdentifier(session)] = nil
+        case .responded(let session, let task):
+          handle(session) { () throws(LedgerFailure) in try session.noteResponse(task) }
+          changed(session, nil)
+        case .ended(let session, let task, let outcome):
+          handle(session) { () throws(LedgerFailure) in try session.ended(task, outcome) }
+          touched[ObjectIdentifier(session)] = session
+        }
+      }
+      if state.withLock({ $0.isEnding && $0.messages.isEmpty }) { return }
+      for (key, (session, at)) in due where at <= clock.time { touched[key] = session }
+      for (key, session) in touched {
+        due[key] = nil
+        handle(session) { () throws(LedgerFailure) in
+          if let at = try session.advance() { due[key] = (session, at) }
+        }
+        changed(session, nil)
+      }
+    }
+  }
+
+  private func handle(_ session: DownloadSession, _ body: () throws(LedgerFailure) -> Void) {
+    do throws(LedgerFailure) {
+      try body()
+    } catch {
+      changed(session, error)
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import Glibc
+package import TarnCore
+import TarnCrypto
+package import TarnEngine
+import TarnFolder
+import TarnLedger
+package import TarnRuntime
+import TarnTransfer
+
+/// Files to download now.
+package struct GetRequest: Sendable {
+  package var tasks: [TaskRequest]
+  /// Of the network: `--limit-rate` and its kind.
+  package var options = PassOptions()
+  /// Transfers at a time.
+  package var transfers = 4
+
+  package init(_ tasks: [TaskRequest]) { self.tasks = tasks }
+}
+
+package struct GetReport: Sendable {
+  package var tasks: [TaskRecord]
+  package var wasStopped: Bool
+}
+
+extension Tarn {
+  /// Downloads files and waits for them. What was fetched when it is ended is kept: the same request goes on from there.
+  ///
+  /// - Parameters:
+  ///   - ended: hears of each task as it ends, on another thread.
+  ///   - progress: how far the transfers are, by the numbers of tasks.
+  /// - Throws: `usage` for a request that is none; `locked` where another process works at the same one.
+  package func get(
+    _ request: GetRequest, progress: PassProgress, stop: StopFlag,
+    ended: @escaping @Sendable (TaskRecord) -> Void
+  ) throws(PassFailure) -> GetReport {
+    for task in request.tasks {
+      do throws(TaskRequest.Refusal) {
+        try task.validate()
+      } catch {
+        throw PassFailure(.usage, code: error.code, error.message)
+      }
+    }
+    let id = Self.id(of: request.tasks)
+    let place = try getPlace(id)
+    let lock = try Self.lock(place)
+    defer { withExtendedLifetime(lock) {} }
+    let (report, isDone) = try PassFailure.translating {
+      try run(request, id: id, place: place, progress: progress, stop: stop, ended: ended)
+    }
+    if isDone { Self.remove(place) }
+    return report
+  }
+
+  private func run(
+    _ request: GetRequest, id: String, place: String, progress: PassProgress, stop: StopFlag,
+    ended: @escaping @Sendable (TaskRecord) -> Void
+  ) throws -> (GetReport, isDone: Bool) {
+    CurlDownloader.prepareProcess()
+    var network = try Secrets.settings(request.options, feed: .standardInput, home: homeDirectory)
+    network.userAgent = network.userAgent ?? "tarn/\(Self.version)"
+    network.allowsAskedPrivateAddresses = true
+    let ledger = try SessionLedger(directory: place)
+    var settings = SessionSettings()
+    settings.transfers = request.transfers
+    try ledger.set(.settings, JSONText.line(settings))
+    let ends = LockedCondition(false)
+    let told = Locked<Set<Int64>>([])
+    let failure = Locked<LedgerFailure?>(nil)
+    let loop = SessionLoop(clock: SystemClock()) { session, fault in
+      if let fault { failure.withLock { $0 = $0 ?? fault } }
+      let isOver = (try? session.tell(ends: told, ended)) ?? true
+      if isOver || fault != nil { ends.change { $0 = true } }
+    }
+    let session = try DownloadSession(
+      id: id, ledger: ledger,
+      folder: SessionFolder(id: id, names: FinalNames(), hashing: OpenSSLHashing()),
+      downloader: try CurlDownloader(settings: network),
+      patience: .short(retries: request.options.last(.retries).flatMap { Int($0) } ?? 5), progress: progress,
+      clock: SystemClock(), random: SystemRandom(), post: { loop.post($0) })
+    defer {
+      session.close()
+      loop.end()
+    }
+    try loop.start()
+    let added = try ledger.add(request.tasks, now: now)
+    progress.expect(files: added.count)
+    stop.onSet(waking: ends) { ends.change { $0 = true } }
+    loop.post(.wake(session))
+    ends.wait { $0 ? () : nil }
+    if let failure = failure.withLock({ $0 }) { throw failure }
+    let tasks = try ledger.tasks(limit: .max)
+    let hasPartials = try ledger.hasPartials()
+    let isDone = !hasPartials && tasks.allSatisfy(\.state.isEnd)
+    return (GetReport(tasks: tasks, wasStopped: stop.isSet), isDone)
+  }
+
+  /// The same files to the same places have the same record, whoever asks again.
+  private static func id(of tasks: [TaskRequest]) -> String {
+    let text = tasks.map { "\($0.url)\n\($0.to)\n" }.joined()
+    return "get-\(OpenSSLHashing().digest(.sha256, of: Array(text.utf8)).hex.prefix(16))"
+  }
+
+  /// The directory of its record, made if need be.
+  private func getPlace(_ id: String) throws(PassFailure) -> String {
+    guard let state = stateDirectory else {
+      throw PassFailure(
+        .configuration, code: "no-state-directory",
+        "there is no place for the record of a download: neither $XDG_STATE_HOME nor $HOME is set")
+    }
+    let place = "\(state)/get/\(id)"
+    TextFile.makeDirectories(place)
+    guard TextFile.isDirectory(place) else {
+      throw PassFailure(
+        .inputOutput, code: "state-directory", "\(Printable.escape(place)) cannot be made",
+        hint: "make its directory writable for this user, or set XDG_STATE_HOME to another one")
+    }
+    return place
+  }
+
+  private static func lock(_ place: String) throws(PassFailure) -> FileLock {
+    do throws(FileLock.Refusal) {
+      let lock = try FileLock(place + "/lock")
+      lock.write("\(getpid())\n")
+      return lock
+    } catch {
+      let holder = TextFile.read(place + "/lock", limit: 64).flatMap { Int32($0.prefix { $0.isNumber }) }
+      throw PassFailure(
+        .locked, code: "get-runs",
+        "the same files are being downloaded to the same places already"
+          + (holder.map { " (process \($0))" } ?? ""),
+        hint: "wait for it, or end it")
+    }
+  }
+
+  private static func remove(_ place: String) {
+    for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "lock"] {
+      unlink("\(place)/\(name)")
+    }
+    rmdir(place)
+  }
+
+  /// Where this user's Tarn keeps what belongs to no mirror; nil where there is no such place.
+  var stateDirectory: String? {
+    Registry(environment: environment).flatMap { registry in
+      registry.path.lastIndex(of: "/").map { String(registry.path[..<$0]) }
+    }
+  }
+}
+
+extension DownloadSession {
+  /// Tells of tasks that have ended and were not told of.
+  ///
+  /// - Returns: whether none is left to end.
+  fileprivate func tell(
+    ends told: Locked<Set<Int64>>, _ ended: (TaskRecord) -> Void
+  ) throws(LedgerFailure) -> Bool {
+    let tasks = try ledger.tasks(limit: .max)
+    for task in tasks where task.state.isEnd {
+      if told.withLock({ $0.insert(task.number).inserted }) { ended(task) }
+    }
+    return !tasks.contains { $0.state.isOpen }
+  }
+}

@@ -1,0 +1,126 @@
+/// The name of a file that a server suggests (RFC 6266), made safe: one segment of a path, and no hidden one of Tarn's.
+package enum SuggestedName {
+  private static let most = 200
+
+  /// - Parameters:
+  ///   - disposition: `Content-Disposition` as sent; nil where there is none.
+  ///   - url: after redirects.
+  /// - Returns: what the server says, else the last part of the URL, else `unnamed`.
+  package static func name(disposition: String?, url: String) -> String {
+    let said = disposition.flatMap(fileName)
+    return said.flatMap(safe) ?? safe(lastPart(of: url)) ?? "unnamed"
+  }
+
+  /// The parameter `filename*` goes before `filename` (RFC 6266 4.3).
+  private static func fileName(_ disposition: String) -> String? {
+    let parameters = parameters(of: disposition)
+    if let extended = parameters["filename*"], let name = decodeExtended(extended) { return name }
+    return parameters["filename"]
+  }
+
+  /// `; name=value` behind the type; names in lower case. Values may be quoted strings (RFC 9110 5.6.4).
+  private static func parameters(of text: String) -> [String: String] {
+    var found: [String: String] = [:]
+    var rest = text.unicodeScalars.drop { $0 != ";" }
+    while rest.popFirst() != nil {
+      rest = rest.drop { $0 == " " || $0 == "\t" }
+      let name = String(rest.prefix { $0 != "=" && $0 != ";" }).lowercased()
+      rest = rest.drop { $0 != "=" && $0 != ";" }
+      guard rest.first == "=" else { continue }
+      rest = rest.dropFirst().drop { $0 == " " || $0 == "\t" }
+      var value = String.UnicodeScalarView()
+      if rest.first == "\"" {
+        rest = rest.dropFirst()
+        while let next = rest.popFirst(), next != "\"" {
+          if next == "\\", let escaped = rest.popFirst() { value.append(escaped) } else { value.append(next) }
+        }
+        rest = rest.drop { $0 != ";" }
+      } else {
+        value.append(contentsOf: rest.prefix { $0 != ";" })
+        rest = rest.drop { $0 != ";" }
+      }
+      let key = name.trimmingBlanks
+      if found[key] == nil { found[key] = String(value).trimmingBlanks }
+    }
+    return found
+  }
+
+  /// `UTF-8''a%20b` (RFC 8187 3.2).
+  private static func decodeExtended(_ text: String) -> String? {
+    let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3 else { return nil }
+    let bytes = decodePercent(parts[2])
+    switch parts[0].lowercased() {
+    case "utf-8": return String(validating: bytes, as: UTF8.self)
+    case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    default: return nil
+    }
+  }
+
+  private static func lastPart(of url: String) -> String {
+    let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
+    let path = url[..<end].split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
+    return String(decoding: decodePercent(path.last ?? ""), as: UTF8.self)
+  }
+
+  private static func decodePercent(_ text: some StringProtocol) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return bytes
+  }
+
+  /// The last segment, without control characters, of at most 200 bytes; its ending stays.
+  ///
+  /// - Returns: nil where nothing is left.
+  private static func safe(_ name: String) -> String? {
+    let last =
+      name.unicodeScalars.split(omittingEmptySubsequences: true) { $0 == "/" || $0 == "\\" }.last ?? []
+    var scalars = String.UnicodeScalarView(
+      last.filter { $0.value >= 0x20 && $0.value != 0x7F && !(0x80...0x9F).contains($0.value) })
+    // Hidden files are for their owners to make.
+    while let first = scalars.first, first == "." || first == " " { scalars.removeFirst() }
+    while let end = scalars.last, end == " " || end == "." { scalars.removeLast() }
+    guard !scalars.isEmpty else { return nil }
+    return shortened(String(scalars))
+  }
+
+  private static func shortened(_ name: String) -> String {
+    guard name.utf8.count > most else { return name }
+    let (stem, ending) = parts(of: name)
+    var kept = Substring(stem)
+    while kept.utf8.count + ending.utf8.count > most, !kept.isEmpty { kept.removeLast() }
+    return kept + ending
+  }
+
+  /// The name and its ending, with the dot; an ending has at most 16 bytes.
+  private static func parts(of name: String) -> (String, String) {
+    guard let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 else {
+      return (name, "")
+    }
+    return (String(name[..<dot]), String(name[dot...]))
+  }
+
+  /// `a (1).txt` for `a.txt`: a name beside one that is taken.
+  package static func numbered(_ name: String, _ number: Int) -> String {
+    let (stem, ending) = parts(of: name)
+    return shortened("\(stem) (\(number))\(ending)")
+  }
+}
+
+extension String {
+  fileprivate var trimmingBlanks: String {
+    let isBlank = { (scalar: Unicode.Scalar) in scalar == " " || scalar == "\t" }
+    var scalars = unicodeScalars.drop(while: isBlank)
+    while let last = scalars.last, isBlank(last) { scalars.removeLast() }
+    return String(scalars)
+  }
+}

@@ -1,0 +1,33 @@
+/// What becomes of a task that failed.
+package enum TaskVerdict: Sendable, Equatable {
+  /// It may be over in a while: tried again.
+  case wait
+  /// Trying again would not help.
+  case end
+
+  /// The table of failures: by the codes of downloads, of statuses (`http-404`) and of the folder.
+  ///
+  /// - Parameter wrongContents: how often in a row it was not the file that was asked for.
+  package static func judge(_ code: String, wrongContents: Int = 0) -> TaskVerdict {
+    if let status = HTTPStatus(name: code) {
+      return status.isTransient ? .wait : .end
+    }
+    if let failure = DownloadFailure.Code(rawValue: code) {
+      switch failure {
+      case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError, .hostResting, .gaveWay,
+        .outOfMemory, .tooManyOpenFiles, .cancelled, .flooded:
+        return .wait
+      case .tls, .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .addressRefused,
+        .urlRefused, .contentEncoding, .fileNotReadable, .refusedByReceiver:
+        return .end
+      }
+    }
+    switch FolderFailure.Code(rawValue: code) {
+    case .noSpace, .quota, .tooManyFiles, .outOfMemory: return .wait
+    // Once may be a fault of the way; the second time it is another file.
+    case .digestMismatch, .sizeMismatch, .pieceMismatch, .contentMismatch:
+      return wrongContents < 2 ? .wait : .end
+    default: return .end
+    }
+  }
+}

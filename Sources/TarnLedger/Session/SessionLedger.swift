@@ -1,0 +1,532 @@
+import CSQLite
+package import TarnCore
+package import TarnRuntime
+
+/// The record of one session: its tasks, its events, and what the engine transfers for it. In the engine's eyes a task is a path that is
+/// its number. Any thread; one process at a time.
+package final class SessionLedger: TransferLedger {
+  private struct Writer {
+    var connection: Connection?
+    var isMarked = false
+  }
+
+  private let writer: Locked<Writer>
+  private let clock: any Clock
+  /// Where the file of a task got its name.
+  private let finalPath = Locked<@Sendable (Int64) -> String?>({ _ in nil })
+
+  /// - Parameter directory: exists; its owner alone can write in it.
+  /// - Throws: `.newer` for a later schema, `.corrupt` for damage or another program's database.
+  package init(directory: String, clock: any Clock = SystemClock()) throws(LedgerFailure) {
+    let file = try DatabaseFile(directory: directory, name: DatabaseFile.ledger)
+    let connection = try LedgerOpener(file: file, schema: .session).openWriter()
+    writer = Locked(Writer(connection: connection))
+    self.clock = clock
+    // What was at work when the last process ended goes on.
+    try change { connection throws(LedgerFailure) in
+      try connection.run("UPDATE tasks SET state = 'queued' WHERE state = 'running'")
+    }
+  }
+
+  /// Afterwards every call throws.
+  package func close() {
+    writer.withLock { writer in
+      guard let connection = writer.connection else { return }
+      writer.connection = nil
+      if writer.isMarked { try? connection.run("UPDATE state SET clean = 1") }
+      try? connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+  }
+
+  /// - Parameter finalPath: called within the transaction that makes a task finished.
+  package func tellPlaces(_ finalPath: @escaping @Sendable (Int64) -> String?) {
+    self.finalPath.withLock { $0 = finalPath }
+  }
+
+  // MARK: Access
+
+  private func change(_ body: (Connection) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
+    try writer.withLock { (writer) throws(LedgerFailure) in
+      guard let connection = writer.connection else { throw Self.closed }
+      try connection.transaction { () throws(LedgerFailure) in
+        if !writer.isMarked { try connection.run("UPDATE state SET clean = 0") }
+        try body(connection)
+      }
+      writer.isMarked = true
+    }
+  }
+
+  private func read<Result>(
+    _ body: (Connection) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result {
+    try writer.withLock { (writer) throws(LedgerFailure) in
+      guard let connection = writer.connection else { throw Self.closed }
+      return try body(connection)
+    }
+  }
+
+  private static let closed = LedgerFailure(.other, "the session is closed")
+
+  // MARK: Facts
+
+  package enum Fact: String {
+    case settings
+    /// The last event that was acknowledged.
+    case acknowledged
+    /// The last event that was dropped before anybody acknowledged it.
+    case lost
+    /// No tasks are taken any more.
+    case closed
+    /// When somebody last spoke of it.
+    case contact
+  }
+
+  package func fact(_ name: Fact) throws(LedgerFailure) -> String? {
+    try read { connection throws(LedgerFailure) in
+      try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name.rawValue)]) {
+        row throws(LedgerFailure) in try row.text(0)
+      }
+    }
+  }
+
+  package func set(_ name: Fact, _ value: String) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in try Self.set(name, value, connection) }
+  }
+
+  private static func set(_ name: Fact, _ value: String, _ connection: Connection) throws(LedgerFailure) {
+    try connection.run(
+      "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(name.rawValue), .text(value)])
+  }
+
+  // MARK: Tasks
+
+  /// What became of a request.
+  package struct Added: Sendable, Equatable {
+    package var task: TaskRecord
+    /// Another one with this URL and destination, or with this key, was there.
+    package var wasThere: Bool
+  }
+
+  /// Adds tasks: all of them or none. One that is known by its URL and destination is not added again: what failed or was cancelled
+  /// is queued once more, and so is what is finished, to be asked for again.
+  package func add(_ requests: [TaskRequest], now: Timestamp) throws(LedgerFailure) -> [Added] {
+    var added: [Added] = []
+    try change { connection throws(LedgerFailure) in
+      for request in requests { added.append(try Self.add(request, now, connection)) }
+    }
+    return added
+  }
+
+  private static func add(
+    _ request: TaskRequest, _ now: Timestamp, _ connection: Connection
+  ) throws(LedgerFailure) -> Added {
+    if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
+      return Added(task: known, wasThere: true)
+    }
+    let state: TaskState = request.suspended == true ? .suspended : .queued
+    if var known = try task(
+      "url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
+    {
+      if known.state.isEnd {
+        (known.state, known.request, known.attempts) = (state, request, 0)
+        (known.code, known.message, known.nextAttempt, known.ended) = (nil, nil, nil, nil)
+        try write(known, connection)
+      }
+      return Added(task: known, wasThere: true)
+    }
+    let next = try connection.first("SELECT coalesce(max(position), 0) + 1 FROM tasks") {
+      row throws(LedgerFailure) in try row.integer(0)
+    }
+    try connection.run(
+      """
+      INSERT INTO tasks (state, rank, position, url, destination, client_key, request, path, attempts, added)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
+      """,
+      [
+        .text(state.rawValue), .integer((request.priority ?? .normal).rank), .integer(next ?? 1),
+        .text(request.url), .text(request.to), request.key.map { .text($0) } ?? .null,
+        .text(JSONText.line(request)), place(request).map { .text($0) } ?? .null, .integer(now.nanoseconds),
+      ])
+    let number = try connection.first("SELECT last_insert_rowid()") { row throws(LedgerFailure) in
+      try row.integer(0)
+    }
+    var record = TaskRecord(number: number ?? 0, state: state, request: request, added: now)
+    record.path = place(request)
+    return Added(task: record, wasThere: false)
+  }
+
+  /// Where the file is going to be, if the request names it.
+  private static func place(_ request: TaskRequest) -> String? {
+    TaskPlace(request.to).flatMap { place in place.name.map(place.path) }
+  }
+
+  package func task(_ number: Int64) throws(LedgerFailure) -> TaskRecord? {
+    try read { connection throws(LedgerFailure) in
+      try Self.task("number = ?", [.integer(number)], connection)
+    }
+  }
+
+  /// At most `limit` tasks with numbers behind `after`, in the order in which they were added.
+  package func tasks(
+    in states: [TaskState] = TaskState.allCases, after: Int64 = 0, limit: Int
+  ) throws(LedgerFailure) -> [TaskRecord] {
+    let list = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    return try read { connection throws(LedgerFailure) in
+      try connection.all(
+        "\(Self.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
+        [.integer(after), .limit(limit)], Self.read)
+    }
+  }
+
+  /// Those whose turn is next.
+  package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
+    try read { connection throws(LedgerFailure) in
+      try connection.all(
+        "\(Self.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)], Self.read)
+    }
+  }
+
+  package func counts() throws(LedgerFailure) -> [TaskState: Int] {
+    let counts = try read { connection throws(LedgerFailure) in
+      try connection.all("SELECT state, count(*) FROM tasks GROUP BY state") { row throws(LedgerFailure) in
+        (try row.text(0), Int(try row.integer(1)))
+      }
+    }
+    return Dictionary(
+      counts.compactMap { state, count in TaskState(rawValue: state).map { ($0, count) } }
+    ) { $1 }
+  }
+
+  /// When the next task that waits is due; nil when none waits.
+  package func nextDue() throws(LedgerFailure) -> Timestamp? {
+    try read { connection throws(LedgerFailure) in
+      try connection.first(
+        "SELECT due FROM tasks WHERE state = 'waiting' AND due IS NOT NULL ORDER BY due LIMIT 1"
+      ) { row throws(LedgerFailure) in try row.timestamp(0) }
+    }
+  }
+
+  /// Those whose wait is over are queued.
+  package func queueDue(now: Timestamp) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in
+      try connection.run(
+        "UPDATE tasks SET state = 'queued', due = NULL WHERE state = 'waiting' AND due <= ?",
+        [.integer(now.nanoseconds)])
+    }
+  }
+
+  /// Writes a task that has changed, with the events of that; behind the last one of the session `all-delivered` follows.
+  ///
+  /// - Parameter change: made within the transaction; nil leaves the task as it is.
+  @discardableResult
+  package func update(
+    _ number: Int64, _ change: (TaskRecord) -> (TaskRecord, [SessionEvent])?
+  ) throws(LedgerFailure) -> TaskRecord? {
+    var result: TaskRecord?
+    try self.change { connection throws(LedgerFailure) in
+      guard let record = try Self.task("number = ?", [.integer(number)], connection),
+        let (changed, events) = change(record)
+      else { return }
+      try Self.write(changed, connection)
+      for event in events { try Self.append(event, connection) }
+      if changed.state == .failed { try Self.countEnd("failed", connection) }
+      if changed.state.isEnd { try Self.endIfDelivered(clock.time, connection) }
+      result = changed
+    }
+    return result
+  }
+
+  /// Notes what the server answered.
+  package func note(_ response: TaskResponse, path: String?, of number: Int64) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in
+      guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
+      record.path = path ?? record.path
+      try Self.write(record, connection)
+      try connection.run(
+        "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(response)), .integer(number)])
+      var event = SessionEvent(.response, time: clock.time, of: record)
+      event.response = response
+      try Self.append(event, connection)
+    }
+  }
+
+  private static let select = """
+    SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended FROM tasks
+    """
+
+  private static func task(
+    _ condition: String, _ values: [Value], _ connection: Connection
+  ) throws(LedgerFailure) -> TaskRecord? {
+    try connection.first("\(select) WHERE \(condition)", values, read)
+  }
+
+  private static func read(_ row: Statement) throws(LedgerFailure) -> TaskRecord {
+    guard let state = TaskState(rawValue: try row.text(1)) else { throw row.damaged(1) }
+    guard let request = JSONText.value(TaskRequest.self, from: try row.text(2)) else { throw row.damaged(2) }
+    var record = TaskRecord(
+      number: try row.integer(0), state: state, request: request, added: try row.timestamp(10))
+    (record.path, record.bytes, record.digest) = (
+      try row.optionalText(3), try row.optionalBits(4), try row.optionalText(5)
+    )
+    (record.code, record.message) = (try row.optionalText(6), try row.optionalText(7))
+    record.attempts = Int(try row.integer(8))
+    record.nextAttempt = row.isNull(9) ? nil : try row.timestamp(9)
+    record.ended = row.isNull(11) ? nil : try row.timestamp(11)
+    return record
+  }
+
+  private static func write(_ record: TaskRecord, _ connection: Connection) throws(LedgerFailure) {
+    func text(_ text: String?) -> Value { text.map { .text($0) } ?? .null }
+    func time(_ time: Timestamp?) -> Value { time.map { .integer($0.nanoseconds) } ?? .null }
+    try connection.run(
+      """
+      UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
+        message = ?, attempts = ?, ended = ? WHERE number = ?
+      """,
+      [
+        .text(record.state.rawValue), .integer((record.request.priority ?? .normal).rank),
+        time(record.nextAttempt), .text(JSONText.line(record.request)), text(record.path),
+        record.bytes.map { .bits($0) } ?? .null, text(record.digest), text(record.code),
+        text(record.message), .integer(Int64(record.attempts)), time(record.ended), .integer(record.number),
+      ])
+  }
+
+  // MARK: Events
+
+  /// At most `limit` events behind a number, the oldest first. Where earlier ones are gone, `events-lost` goes before them.
+  package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [SessionEvent] {
+    try read { connection throws(LedgerFailure) in
+      try connection.all(
+        "SELECT number, body FROM events WHERE number > ? ORDER BY number LIMIT ?",
+        [.integer(number), .limit(limit)]
+      ) { row throws(LedgerFailure) in
+        guard var event = JSONText.value(SessionEvent.self, from: try row.text(1)) else {
+          throw row.damaged(1)
+        }
+        event.number = try row.integer(0)
+        return event
+      }
+    }
+  }
+
+  /// The number of the newest event; 0 when there never was one.
+  package func lastEvent() throws(LedgerFailure) -> Int64 {
+    try read { connection throws(LedgerFailure) in
+      try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'events'") {
+        row throws(LedgerFailure) in try row.integer(0)
+      } ?? 0
+    }
+  }
+
+  /// The last event that was acknowledged; 0 for none.
+  package func acknowledged() throws(LedgerFailure) -> Int64 {
+    try fact(.acknowledged).flatMap { Int64($0) } ?? 0
+  }
+
+  /// Events up to a number were received, and are told no more.
+  ///
+  /// - Returns: the number up to which events are acknowledged now.
+  package func acknowledge(_ number: Int64) throws(LedgerFailure) -> Int64 {
+    let known = min(number, try lastEvent())
+    let before = try acknowledged()
+    guard known > before else { return before }
+    try change { connection throws(LedgerFailure) in
+      try Self.set(.acknowledged, String(known), connection)
+      try connection.run("DELETE FROM events WHERE number <= ?", [.integer(known)])
+    }
+    return known
+  }
+
+  private static func append(_ event: SessionEvent, _ connection: Connection) throws(LedgerFailure) {
+    try connection.run(
+      "INSERT INTO events (code, task, body) VALUES (?, ?, ?)",
+      [
+        .text(event.code.rawValue), event.task.map { .integer($0) } ?? .null, .text(JSONText.line(event)),
+      ])
+  }
+
+  private static func endIfDelivered(_ now: Timestamp, _ connection: Connection) throws(LedgerFailure) {
+    let isOpen = try connection.first(
+      "SELECT 1 FROM tasks WHERE state IN ('queued', 'running', 'waiting') LIMIT 1"
+    ) { row throws(LedgerFailure) in try row.integer(0) }
+    guard isOpen == nil else { return }
+    func count(_ name: String) throws(LedgerFailure) -> Int64 {
+      try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name)]) {
+        row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
+      } ?? 0
+    }
+    // Ends since the last time: counted as they come, for events may be dropped.
+    let (finished, failed) = (try count("finished"), try count("failed"))
+    var event = SessionEvent(.allDelivered, time: now)
+    (event.finished, event.failed) = (Int(finished), Int(failed))
+    try append(event, connection)
+    try connection.run("DELETE FROM facts WHERE name IN ('finished', 'failed')")
+  }
+
+  // MARK: The engine's record
+
+  package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in
+      for change in changes where try !keepsIntent(change, in: changes, connection) {
+        try apply(change, connection)
+      }
+    }
+  }
+
+  /// What a new file took the place of has to go yet: see `forgetIntent`.
+  private func keepsIntent(
+    _ change: LedgerChange, in changes: [LedgerChange], _ connection: Connection
+  ) throws(LedgerFailure) -> Bool {
+    guard case .dropIntent(let path) = change,
+      changes.contains(where: { if case .row(let row) = $0 { row.path == path } else { false } })
+    else { return false }
+    return try Self.task("number = ?", [.integer(path.task)], connection)?.request.existing == .replace
+  }
+
+  /// What the file of a task took the place of is gone.
+  package func forgetIntent(of number: Int64) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in
+      try connection.run("DELETE FROM intents WHERE task = ?", [.integer(number)])
+    }
+  }
+
+  /// There is one connection, and all that it writes is durable.
+  package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    let kept = changes.filter {
+      switch $0 {
+      case .partial, .dropPartial, .durable, .row, .intent, .dropIntent: true
+      default: false
+      }
+    }
+    if !kept.isEmpty { try apply(kept) }
+  }
+
+  private func apply(_ change: LedgerChange, _ connection: Connection) throws(LedgerFailure) {
+    switch change {
+    case .partial(let row): try connection.put(row)
+    case .durable(let path, let bytes):
+      try connection.run(
+        "UPDATE partials SET durable = ? WHERE path = ?", [.bits(bytes), .blob(path.bytes)])
+    case .dropPartial(let path):
+      try connection.run("DELETE FROM partials WHERE path = ?", [.blob(path.bytes)])
+    case .intent(let intent):
+      try connection.run(
+        "INSERT OR REPLACE INTO intents (task, inode, size, digest) VALUES (?, ?, ?, ?)",
+        [
+          .integer(intent.path.task), .bits(intent.row.identity.inode), .bits(intent.row.identity.size),
+          .text(intent.row.digest.labelled),
+        ])
+    case .dropIntent(let path):
+      try connection.run("DELETE FROM intents WHERE task = ?", [.integer(path.task)])
+    case .row(let row):
+      try finish(row.path.task, bytes: row.identity.size, digest: row.digest.labelled, connection)
+    // A session has no feed, no trash and no list of problems; its events are its own.
+    default: break
+    }
+  }
+
+  /// The file of a task has its name.
+  private func finish(
+    _ number: Int64, bytes: UInt64, digest: String, _ connection: Connection
+  ) throws(LedgerFailure) {
+    guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
+    let now = clock.time
+    record.state = .finished
+    (record.bytes, record.digest, record.ended) = (bytes, digest, now)
+    record.path = finalPath.withLock { $0 }(number) ?? record.path
+    (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
+    try Self.write(record, connection)
+    var event = SessionEvent(.finished, time: now, of: record)
+    event.response = try Self.response(number, connection)
+    try Self.append(event, connection)
+    try Self.countEnd("finished", connection)
+    try Self.endIfDelivered(now, connection)
+  }
+
+  private static func countEnd(_ name: String, _ connection: Connection) throws(LedgerFailure) {
+    try connection.run(
+      """
+      INSERT INTO facts (name, value) VALUES (?, '1')
+      ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
+      """, [.text(name)])
+  }
+
+  private static func response(
+    _ number: Int64, _ connection: Connection
+  ) throws(LedgerFailure) -> TaskResponse? {
+    let text = try connection.first("SELECT response FROM tasks WHERE number = ?", [.integer(number)]) {
+      row throws(LedgerFailure) in try row.optionalText(0)
+    }
+    return text.flatMap { $0 }.flatMap { JSONText.value(TaskResponse.self, from: $0) }
+  }
+
+  /// An intent that a crash left.
+  package struct Unfinished: Sendable, Equatable {
+    package var task: TaskRecord
+    package var inode: UInt64
+    package var size: UInt64
+    package var digest: String
+  }
+
+  package func unfinished() throws(LedgerFailure) -> [Unfinished] {
+    try read { connection throws(LedgerFailure) in
+      let intents = try connection.all("SELECT task, inode, size, digest FROM intents") {
+        row throws(LedgerFailure) in
+        (try row.integer(0), try row.bits(1), try row.bits(2), try row.text(3))
+      }
+      var found: [Unfinished] = []
+      for (number, inode, size, digest) in intents {
+        guard let task = try Self.task("number = ?", [.integer(number)], connection) else { continue }
+        found.append(Unfinished(task: task, inode: inode, size: size, digest: digest))
+      }
+      return found
+    }
+  }
+
+  /// Ends an intent that a crash left.
+  ///
+  /// - Parameter path: where the file has its name; nil where it has none.
+  package func settle(_ intent: Unfinished, path: String?) throws(LedgerFailure) {
+    let number = intent.task.number
+    try change { connection throws(LedgerFailure) in
+      try connection.run("DELETE FROM intents WHERE task = ?", [.integer(number)])
+      guard let path, var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
+      record.path = path
+      try Self.write(record, connection)
+      try apply(.dropPartial(RelativePath(task: number)), connection)
+      try finish(number, bytes: intent.size, digest: intent.digest, connection)
+    }
+  }
+
+  /// Some download is not finished, and keeps what it has.
+  package func hasPartials() throws(LedgerFailure) -> Bool {
+    try read { connection throws(LedgerFailure) in
+      try connection.first("SELECT 1 FROM partials LIMIT 1") { row throws(LedgerFailure) in try row.integer(0)
+      }
+        != nil
+    }
+  }
+
+  /// A finished file is known to its task alone.
+  package func row(_ path: RelativePath) -> Row? { nil }
+  package func rows(in region: Region) -> any RowCursor { NoRows() }
+  package func rows(digest: Digest, after: RelativePath?, limit: Int) -> [Row] { [] }
+
+  package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? {
+    try read { connection throws(LedgerFailure) in
+      try connection.first("\(PartialRow.select) WHERE path = ?", [.blob(path.bytes)]) {
+        row throws(LedgerFailure) in try row.record()
+      }
+    }
+  }
+
+  package func partials(in region: Region) throws(LedgerFailure) -> [PartialRow] {
+    guard region.extent == .itself, let path = region.path else { return [] }
+    return try partial(path).map { [$0] } ?? []
+  }
+}
+
+/// No rows.
+private final class NoRows: RowCursor {
+  func next() -> Row? { nil }
+}

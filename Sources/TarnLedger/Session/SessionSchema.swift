@@ -1,0 +1,79 @@
+extension Schema {
+  /// Of a session's ledger.
+  static let session = Schema(steps: [sessionVersion1])
+
+  private static let sessionVersion1 = """
+    CREATE TABLE state (
+      -- Whether it was closed in order: one row.
+      slot INTEGER PRIMARY KEY CHECK (slot = 1),  -- lets there be one row only
+      clean INTEGER NOT NULL           -- 0 while somebody writes
+    ) STRICT;
+
+    INSERT INTO state (slot, clean) VALUES (1, 1);
+
+    CREATE TABLE facts (
+      -- Small named facts.
+      name TEXT NOT NULL PRIMARY KEY,
+      value TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE tasks (
+      -- AUTOINCREMENT: a number is never given twice.
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      state TEXT NOT NULL,             -- suspended, queued, running, waiting, finished, failed or cancelled
+      rank INTEGER NOT NULL,           -- of its priority: smaller goes first
+      position INTEGER NOT NULL,       -- among those of one rank
+      due INTEGER,                     -- when it is tried again, in nanoseconds since 1970; of one that waits
+      url TEXT NOT NULL,               -- as it was added
+      destination TEXT NOT NULL,       -- as it was added
+      client_key TEXT,                 -- the client's own
+      request TEXT NOT NULL,           -- TaskRequest as JSON
+      path TEXT,                       -- of the file, once it has a name
+      bytes INTEGER,                   -- of the finished file
+      digest TEXT,                     -- of the finished file
+      code TEXT,                       -- why it waits or has failed
+      message TEXT,                    -- the same for a person
+      attempts INTEGER NOT NULL,       -- failures in a row
+      response TEXT,                   -- TaskResponse as JSON, of the last answer
+      added INTEGER NOT NULL,          -- when it was added
+      ended INTEGER                    -- when it finished, failed or was cancelled
+    ) STRICT;
+
+    CREATE UNIQUE INDEX tasks_by_identity ON tasks (url, destination);
+    CREATE UNIQUE INDEX tasks_by_key ON tasks (client_key) WHERE client_key IS NOT NULL;
+    CREATE INDEX tasks_queued ON tasks (rank, position) WHERE state = 'queued';
+    CREATE INDEX tasks_due ON tasks (due) WHERE state = 'waiting';
+    CREATE INDEX tasks_by_state ON tasks (state);
+
+    CREATE TABLE partials (
+      -- Downloads that are not finished, and what proves that more bytes belong to the same version.
+      path BLOB NOT NULL PRIMARY KEY,  -- the number of the task, in digits
+      name TEXT NOT NULL,              -- beside the destination
+      url TEXT NOT NULL,               -- that it came from
+      etag TEXT,                       -- strong, with its quotes
+      last_modified TEXT,              -- only when strong by RFC 9110 8.8.2.2
+      total INTEGER,                   -- bytes of the whole; NULL when nobody said
+      algorithm INTEGER,               -- of the digest; NULL with it
+      digest BLOB,                     -- that the file is to have; NULL for none
+      fingerprint BLOB NOT NULL,       -- empty
+      durable INTEGER NOT NULL,        -- bytes known to be on the disk
+      boot_id TEXT NOT NULL            -- of the boot that wrote it; empty when unknown
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE intents (
+      -- Files that are about to get their names.
+      task INTEGER PRIMARY KEY,
+      inode INTEGER NOT NULL,          -- of the file
+      size INTEGER NOT NULL,           -- in bytes
+      digest TEXT NOT NULL             -- of its contents
+    ) STRICT;
+
+    CREATE TABLE events (
+      -- AUTOINCREMENT: a number is never given twice.
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      code TEXT NOT NULL,              -- SessionEvent.Code
+      task INTEGER,                    -- what it is about
+      body TEXT NOT NULL               -- SessionEvent as JSON, without its number
+    ) STRICT;
+    """
+}

@@ -1,0 +1,74 @@
+import TarnAgent
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// Downloads files, and shows how far they are.
+struct GetRun {
+  static let schema = "tarn-get/1"
+  let session: Session
+
+  func run(_ request: GetRequest) -> ExitStatus {
+    session.console.outliveReader()
+    let isOnlyOne = request.tasks.count == 1
+    do throws(PassFailure) {
+      let report = try session.attend(schema: Self.schema, names: names(of: request)) {
+        narrator, progress, stop throws(PassFailure) in
+        try session.tarn.get(request, progress: progress, stop: stop) { task in
+          tell(task, narrator, isOnlyOne: isOnlyOne)
+        }
+      }
+      return status(of: report)
+    } catch {
+      return session.tell(error)
+    }
+  }
+
+  /// What stands for each task in what is shown.
+  private func names(of request: GetRequest) -> @Sendable (RelativePath) -> RelativePath {
+    let names = request.tasks.map { task in
+      let last = (TaskPlace(task.to)?.name ?? SuggestedName.name(disposition: nil, url: task.url))
+      return try? RelativePath(Array(last.utf8))
+    }
+    return { path in
+      let index = Int(path.task) - 1
+      return names.indices.contains(index) ? names[index] ?? path : path
+    }
+  }
+
+  /// On another thread.
+  private func tell(_ task: TaskRecord, _ narrator: Narrator, isOnlyOne: Bool) {
+    if session.isJSON { return session.console.data(JSONText.line(task)) }
+    if task.state == .finished {
+      guard !session.isQuiet, let path = task.path else { return }
+      let size = task.bytes.map { "  \(Units.show($0))" } ?? ""
+      session.console.data("\(Printable.escape(path))\(size)")
+    } else {
+      let message = task.message ?? task.code ?? "it was not downloaded"
+      let place =
+        isOnlyOne || message.contains(task.request.url) ? "" : "\(Printable.escape(task.request.url)): "
+      narrator.console.message("\(session.messageStyle.paint("error:", .bad)) \(place)\(message)")
+    }
+  }
+
+  private func status(of report: GetReport) -> ExitStatus {
+    if report.wasStopped { return ExitStatus.stopped(by: Interruption.shared.received) }
+    let failed = report.tasks.filter { $0.state != .finished }
+    guard let first = failed.first else { return .inSync }
+    return report.tasks.count > 1 ? .partial : Self.status(of: first)
+  }
+
+  /// Of the only one.
+  private static func status(of task: TaskRecord) -> ExitStatus {
+    let code = task.code ?? ""
+    if let failure = FolderFailure.Code(rawValue: code) {
+      switch failure {
+      case .digestMismatch, .sizeMismatch, .pieceMismatch, .contentMismatch: return .feedMalformed
+      case .missing, .notDirectory, .exists, .nameTooLong, .link: return .folderUnusable
+      case .permission: return .permission
+      default: return .inputOutput
+      }
+    }
+    return .feedUnreachable
+  }
+}

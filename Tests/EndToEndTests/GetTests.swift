@@ -1,0 +1,165 @@
+import Foundation
+import Testing
+
+/// `tarn get`, against nginx.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct GetTests {
+  private let server: Nginx
+  private let place: TemporaryDirectory
+  private var out: String { place.path + "/out/" }
+
+  init() throws {
+    server = try Nginx(
+      locations: """
+        location /slow/ { limit_rate 2m; }
+        location /named { add_header Content-Disposition 'attachment; filename="said.txt"'; return 200 "named"; }
+        location /evil { add_header Content-Disposition 'attachment; filename="../../evil"'; return 200 "evil"; }
+        location /busy { return 503; }
+        location /away { return 302 /a.txt; }
+        """)
+    place = try TemporaryDirectory()
+    try server.files.write("hello\n", to: "a.txt")
+    try FileManager.default.createDirectory(atPath: out, withIntermediateDirectories: true)
+  }
+
+  private var variables: [String: String] {
+    ["HOME": place.path + "/home", "XDG_STATE_HOME": place.path + "/state"]
+  }
+
+  private func get(_ arguments: String...) throws -> Outcome {
+    try Tarn.run(["get"] + arguments, environment: variables, in: place.url)
+  }
+
+  /// Of all files in `out`.
+  private var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: out).sorted()) ?? [] }
+
+  /// Records of downloads that are not over.
+  private var records: [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: place.path + "/state/tarn/get")) ?? []
+  }
+
+  @Test func aFileIsThereAndNothingElse() throws {
+    let outcome = try get(server.url("a.txt"), "--to", out)
+    #expect(outcome.status == 0 && outcome.output.contains("\(out)a.txt"), "\(outcome)")
+    #expect(place.text("out/a.txt") == "hello\n" && names == ["a.txt"])
+    #expect(records.isEmpty)
+  }
+
+  @Test func withoutAPlaceItGoesHere() throws {
+    #expect(try get(server.url("a.txt")).status == 0)
+    #expect(place.text("a.txt") == "hello\n")
+  }
+
+  @Test func theServersNameIsMadeSafe() throws {
+    #expect(try get(server.url("named"), server.url("evil"), server.url("away"), "--to", out).status == 0)
+    #expect(names == ["a.txt", "evil", "said.txt"])
+  }
+
+  @Test func aDigestIsChecked() throws {
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("a.txt"))
+    #expect(try get(server.url("a.txt"), "--to", out + "good", "--sha256", sum).status == 0)
+    let wrong = String(repeating: "0", count: 64)
+    let outcome = try get(server.url("a.txt"), "--to", out + "bad", "--sha256", wrong, "--retries", "0")
+    #expect(outcome.status == 65 && outcome.errors.contains("sha-256"), "\(outcome)")
+    #expect(names == ["good"])
+  }
+
+  @Test func whatTheServerDoesNotHaveIsSaid() throws {
+    let outcome = try get(server.url("nothing"), "--to", out)
+    #expect(outcome.status == 66 && outcome.errors.contains("404"), "\(outcome)")
+    #expect(names.isEmpty && records.isEmpty)
+    let several = try get(server.url("nothing"), server.url("a.txt"), "--to", out)
+    #expect(several.status == 3 && place.text("out/a.txt") == "hello\n", "\(several)")
+  }
+
+  /// Status 3, JSON for each.
+  @Test func programsHearOfEach() throws {
+    let outcome = try get(server.url("nothing"), server.url("a.txt"), "--to", out, "--json")
+    let tasks = try JSON.documents(outcome.output).filter { $0["request"] != nil }
+    let states = tasks.map { $0["state"] as? String }
+    #expect(Set(states) == ["failed", "finished"] && outcome.status == 3, "\(outcome)")
+  }
+
+  @Test(arguments: [
+    ("fail", Int32(73), ["a.txt"]), ("replace", Int32(0), ["a.txt"]),
+    ("keep-both", Int32(0), ["a (1).txt", "a.txt"]),
+  ])
+  func aNameThatIsTaken(existing: String, status: Int32, files: [String]) throws {
+    try place.write("old", to: "out/a.txt")
+    let outcome = try get(server.url("a.txt"), "--to", out, "--existing", existing)
+    #expect(outcome.status == status, "\(outcome)")
+    #expect(names == files)
+    #expect(place.text("out/a.txt") == (existing == "replace" ? "hello\n" : "old"))
+  }
+
+  /// I3: the same command goes on with what was fetched, with a digest and without.
+  @Test(arguments: [true, false]) func aKilledDownloadGoesOn(hasDigest: Bool) throws {
+    let bytes = (0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) }
+    let file = try server.files.write(Data(bytes), to: "slow/large.bin")
+    let words =
+      ["get", server.url("slow/large.bin"), "--to", out + "large.bin"]
+      + (hasDigest ? ["--sha256", try Feeds.sha256(file)] : [])
+    let first = try Tarn.start(words, environment: variables, in: place.url)
+    try waitUntil("some of it is written") { !first.isRunning || first.written > 4 << 20 }
+    first.signal(SIGKILL)
+    let killed = try first.wait()
+    #expect(killed.wasKilled && !place.exists("out/large.bin"), "\(killed)")
+    #expect(records.count == 1)
+    let requests = try server.requests {
+      let outcome = try Tarn.run(words, environment: variables, in: place.url)
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+    #expect(requests.map(\.status) == ["206"], "\(requests)")
+    #expect(requests.reduce(0) { $0 + $1.bytes } < UInt64(bytes.count) * 3 / 4)
+    #expect(try Data(contentsOf: place.url.appendingPathComponent("out/large.bin")) == Data(bytes))
+    #expect(names == ["large.bin"] && records.isEmpty)
+  }
+
+  @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, Int32(143))])
+  func aSignalKeepsWhatWasFetched(signal: Int32, status: Int32) throws {
+    try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")
+    let program = try Tarn.start(
+      ["get", server.url("slow/large.bin"), "--to", out], environment: variables, in: place.url)
+    try waitUntil("some of it is written") { !program.isRunning || program.written > 3 << 20 }
+    program.signal(signal)
+    let outcome = try program.wait()
+    #expect(outcome.status == status, "\(outcome)")
+    #expect(records.count == 1)
+  }
+
+  @Test func aSecondOneOfTheSameIsRefused() throws {
+    try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")
+    let words = ["get", server.url("slow/large.bin"), "--to", out]
+    let first = try Tarn.start(words, environment: variables, in: place.url)
+    try waitUntil("it has begun") { !first.isRunning || !names.isEmpty }
+    let outcome = try Tarn.run(words, environment: variables, in: place.url)
+    #expect(outcome.status == 75 && outcome.errors.contains("process \(first.pid)"), "\(outcome)")
+    first.signal(SIGINT)
+    _ = try first.wait()
+  }
+
+  @Test func aListIsRead() throws {
+    try place.write("# some files\n\(server.url("a.txt"))\n\n  \(server.url("named"))  \n", to: "list.txt")
+    let outcome = try get("-i", "list.txt", "--to", out, "-N", "1")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(names == ["a.txt", "said.txt"])
+  }
+
+  @Test(arguments: [
+    (["ftp://h/a"], Int32(64), "only http and https"), ([String](), Int32(64), "a URL is expected"),
+    (["http://127.0.0.1:9/a", "--existing", "maybe"], Int32(64), "keep-both"),
+    (["http://127.0.0.1:9/a", "--sha256", "12"], Int32(64), "sha256:HEX"),
+    (["http://127.0.0.1:9/a", "--retries", "0"], Int32(66), "refused"),
+  ]) func mistakesAreSaid(words: [String], status: Int32, text: String) throws {
+    let outcome = try Tarn.run(["get"] + words, environment: variables, in: place.url)
+    #expect(outcome.status == status && outcome.errors.contains(text), "\(outcome)")
+  }
+
+  /// What is asked of this machine by name is meant; where a server leads to by itself is not.
+  @Test func aMissingFolderIsMadeOnDemand() throws {
+    let outcome = try get(server.url("a.txt"), "--to", out + "new/a.txt")
+    #expect(outcome.status == 73 && outcome.errors.contains("No such file"), "\(outcome)")
+    #expect(try get(server.url("a.txt"), "--to", out + "new/a.txt", "-p").status == 0)
+    #expect(place.text("out/new/a.txt") == "hello\n")
+  }
+}

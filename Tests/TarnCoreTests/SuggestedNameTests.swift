@@ -1,0 +1,105 @@
+import TarnCore
+import Testing
+
+/// What servers suggest as a name (RFC 6266), and what becomes of it.
+@Suite struct SuggestedNameTests {
+  @Test(arguments: [
+    ("attachment; filename=\"a b.txt\"", "a b.txt"),
+    ("attachment; filename=plain.iso; size=3", "plain.iso"),
+    ("inline; FILENAME = \"x.bin\"", "x.bin"),
+    ("attachment; filename=\"old.txt\"; filename*=UTF-8''na%C3%AFve.txt", "naïve.txt"),
+    ("attachment; filename*=iso-8859-1'en'%A3.txt", "£.txt"),
+    ("attachment; filename=\"say \\\"hi\\\".txt\"", "say \"hi\".txt"),
+    ("attachment; filename=\"../../etc/passwd\"", "passwd"),
+    ("attachment; filename=\"C:\\\\dir\\\\file.txt\"", "file.txt"),
+    ("attachment; filename=\"..\"", "last.bin"), ("attachment; filename=\"\"", "last.bin"),
+    ("attachment; filename=\".hidden\"", "hidden"), ("attachment", "last.bin"),
+    ("attachment; filename=\"tab\u{9}and\u{1b}[31mred.txt\"", "taband[31mred.txt"),
+    ("attachment; filename*=UTF-8''%FF%FE; filename=ok.txt", "ok.txt"),
+  ]) func whatTheServerSays(disposition: String, name: String) {
+    #expect(SuggestedName.name(disposition: disposition, url: "https://h/dir/last.bin?x=/y") == name)
+  }
+
+  @Test(arguments: [
+    ("https://h/dir/a%20b.iso", "a b.iso"), ("https://h/dir/", "unnamed"), ("https://h", "unnamed"),
+    ("https://h/a/..", "unnamed"), ("https://h/a%2Fb", "b"), ("https://h/x.tar.gz?name=y#z", "x.tar.gz"),
+  ]) func elseTheLastPartOfTheURL(url: String, name: String) {
+    #expect(SuggestedName.name(disposition: nil, url: url) == name)
+  }
+
+  @Test func aLongNameKeepsItsEnding() {
+    let long = String(repeating: "é", count: 300) + ".tar"
+    let name = SuggestedName.name(disposition: "attachment; filename=\"\(long)\"", url: "https://h/")
+    #expect(name.utf8.count <= 200 && name.hasSuffix("é.tar"))
+    #expect(SuggestedName.numbered(name, 2).utf8.count <= 200)
+  }
+
+  @Test func aNumberGoesBeforeTheEnding() {
+    #expect(SuggestedName.numbered("a.txt", 1) == "a (1).txt")
+    #expect(SuggestedName.numbered("README", 12) == "README (12)")
+  }
+}
+
+/// Requests of programs.
+@Suite struct TaskRequestTests {
+  private func refusal(_ change: (inout TaskRequest) -> Void) -> String? {
+    var request = TaskRequest(url: "https://h/a", to: "/tmp/a")
+    change(&request)
+    do throws(TaskRequest.Refusal) {
+      try request.validate()
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  @Test func whatIsRightIsTaken() {
+    #expect(refusal { _ in } == nil)
+    #expect(refusal { $0.to = "/tmp/folder/" } == nil)
+    #expect(refusal { $0.digest = "sha256:" + String(repeating: "ab", count: 32) } == nil)
+  }
+
+  @Test(arguments: ["ftp://h/a", "file:///etc/passwd", "https://h/a b", "https://h/ä", "a"])
+  func otherURLsAreRefused(url: String) { #expect(refusal { $0.url = url } == "url-refused") }
+
+  @Test(arguments: ["relative", "", "/a/../b", "/a/./b", "/a/\0b"])
+  func otherDestinationsAreRefused(to: String) { #expect(refusal { $0.to = to } == "destination-refused") }
+
+  @Test func otherDigestsAndLongTextsAreRefused() {
+    #expect(refusal { $0.digest = "sha256:12" } == "digest-refused")
+    #expect(refusal { $0.digest = "blake3:12" } == "digest-refused")
+    #expect(refusal { $0.userInfo = String(repeating: "x", count: 4097) } == "text-too-long")
+  }
+
+  @Test func placesAreTakenApart() {
+    #expect(TaskPlace("/a/b/c") == TaskPlace(directory: "/a/b", name: "c"))
+    #expect(TaskPlace("/a/b/") == TaskPlace(directory: "/a/b", name: nil))
+    #expect(TaskPlace("/c") == TaskPlace(directory: "/", name: "c"))
+    #expect(TaskPlace(directory: "/", name: nil).path("x") == "/x")
+  }
+}
+
+/// Which failures wait and which end.
+@Suite struct TaskVerdictTests {
+  @Test(arguments: [
+    "timed-out", "too-slow", "host-not-found", "connection-refused", "connection-lost", "http-408",
+    "http-429", "http-500", "http-502", "http-503", "http-504", "no-space", "quota-exceeded",
+  ]) func theseWait(code: String) { #expect(TaskVerdict.judge(code) == .wait) }
+
+  @Test(arguments: [
+    "http-404", "http-410", "http-400", "tls-failed", "in-the-way", "permission-denied", "not-there",
+  ])
+  func theseEnd(code: String) { #expect(TaskVerdict.judge(code) == .end) }
+
+  @Test func aWrongDigestEndsTheSecondTime() {
+    #expect(TaskVerdict.judge("digest-mismatch", wrongContents: 1) == .wait)
+    #expect(TaskVerdict.judge("digest-mismatch", wrongContents: 2) == .end)
+  }
+
+  /// Each code is in the table: what it does not name ends.
+  @Test func everyCodeOfADownloadIsJudged() {
+    for code in DownloadFailure.Code.allCases { _ = TaskVerdict.judge(code.rawValue) }
+    #expect(HTTPStatus(name: "http-404")?.code == 404)
+    #expect(HTTPStatus(name: "http-x") == nil)
+  }
+}

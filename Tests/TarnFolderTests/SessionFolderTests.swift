@@ -1,0 +1,170 @@
+import Foundation
+import TarnCore
+import TarnCrypto
+import TarnFolder
+import Testing
+
+/// The destinations of a session's tasks, on disk.
+@Suite struct SessionFolderTests {
+  private final class Place {
+    let path: String
+    let names = FinalNames()
+
+    init() throws { path = try DiskWorld.makeBase() }
+    deinit { DiskWorld.removeBase(path) }
+
+    func folder(_ id: String = "s") -> SessionFolder {
+      SessionFolder(id: id, names: names, hashing: OpenSSLHashing())
+    }
+
+    func text(_ name: String) -> String? { try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8) }
+
+    func write(_ text: String, _ name: String) throws {
+      try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8)
+    }
+
+    var all: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path).sorted()) ?? [] }
+  }
+
+  private let place: Place
+
+  init() throws { place = try Place() }
+
+  private func task(_ number: Int64, to: String, _ existing: TaskRequest.Existing? = nil) -> TaskRecord {
+    var request = TaskRequest(url: "https://h/\(number)", to: "\(place.path)/\(to)")
+    request.existing = existing
+    return TaskRecord(number: number, state: .queued, request: request, added: Timestamp(nanoseconds: 0))
+  }
+
+  /// Puts a file with this text in place.
+  @discardableResult
+  private func install(
+    _ folder: SessionFolder, _ task: TaskRecord, _ text: String, suggested: String? = nil
+  ) throws -> PublishOutcome {
+    let port = try folder.open(task)
+    if let suggested { _ = try folder.name(task.number, suggested) }
+    let path = RelativePath(task: task.number)
+    let partial = try port.makePartial(for: path, mayBeUnnamed: true)
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    try Array(text.utf8).withUnsafeBytes { try partial.append($0) }
+    _ = try partial.seal(modified: nil)
+    #expect(port.makeDurable([partial]) == [nil])
+    let outcomes = port.install([
+      Installation(path: path, partial: partial, expectation: .absent, trashName: "")
+    ])
+    partial.close()
+    return try #require(outcomes.first)
+  }
+
+  private func failure(_ outcome: PublishOutcome) -> FolderFailure.Code? {
+    if case .failed(let failure) = outcome { failure.code } else { nil }
+  }
+
+  @Test func aFileGetsTheNameThatWasAskedFor() throws {
+    let folder = place.folder()
+    let outcome = try install(folder, task(1, to: "a.txt"), "one")
+    #expect(failure(outcome) == nil && place.text("a.txt") == "one" && place.all == ["a.txt"])
+  }
+
+  @Test func theServersNameIsTakenInAFolder() throws {
+    try install(place.folder(), task(1, to: ""), "one", suggested: "said.bin")
+    #expect(place.text("said.bin") == "one")
+  }
+
+  @Test func whatIsThereStays() throws {
+    try place.write("old", "a")
+    let outcome = try install(place.folder(), task(1, to: "a"), "new")
+    // Its bytes are kept.
+    #expect(failure(outcome) == .exists && place.text("a") == "old" && place.text(".tarn-s-1.part") == "new")
+  }
+
+  /// Before a byte is fetched.
+  @Test func aNameThatIsTakenIsRefusedWithTheHead() throws {
+    try place.write("old", "said")
+    let folder = place.folder()
+    _ = try folder.open(task(1, to: ""))
+    let failure = #expect(throws: FolderFailure.self) { try folder.name(1, "said") }
+    #expect(failure?.code == .exists)
+  }
+
+  @Test func whatIsReplacedGoesWhenTheNewOneIsRecorded() throws {
+    try place.write("old", "a")
+    let folder = place.folder()
+    let task = task(1, to: "a", .replace)
+    try install(folder, task, "new")
+    #expect(place.text("a") == "new" && place.text(".tarn-s-1.part") == "old")
+    folder.finish(task)
+    #expect(place.all == ["a"])
+  }
+
+  @Test func noDirectoryIsReplaced() throws {
+    try FileManager.default.createDirectory(atPath: place.path + "/a", withIntermediateDirectories: false)
+    let outcome = try install(place.folder(), task(1, to: "a", .replace), "new")
+    #expect(failure(outcome) == .exists && place.all == [".tarn-s-1.part", "a"])
+  }
+
+  @Test func bothAreKept() throws {
+    try place.write("old", "a.txt")
+    try install(place.folder(), task(1, to: "a.txt", .keepBoth), "new")
+    #expect(place.text("a.txt") == "old" && place.text("a (1).txt") == "new")
+  }
+
+  /// Of one session or of two, also where only the suggested names meet.
+  @Test func noTwoLiveTasksHaveOneName() throws {
+    let (first, second) = (place.folder("s"), place.folder("t"))
+    _ = try first.open(task(1, to: "a"))
+    #expect(throws: FolderFailure.self) { try second.open(task(1, to: "a")) }
+    _ = try first.open(task(2, to: ""))
+    #expect(throws: FolderFailure.self) { try first.name(2, "a") }
+    _ = try second.open(task(3, to: "", .keepBoth))
+    #expect(try second.name(3, "a") == "\(place.path)/a (1)")
+    first.close(1)
+    _ = try second.open(task(4, to: "a"))
+  }
+
+  @Test func twoSessionsHavePartialFilesOfTheirOwn() throws {
+    let (first, second) = (place.folder("s"), place.folder("t"))
+    let one = try first.open(task(1, to: "a")).makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    let two = try second.open(task(1, to: "b")).makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    #expect(place.all == [".tarn-s-1.part", ".tarn-t-1.part"])
+    one.close()
+    two.close()
+  }
+
+  @Test func aMissingDirectoryIsMadeOnlyIfThatIsAskedFor() throws {
+    let folder = place.folder()
+    var deep = task(1, to: "x/y/a")
+    #expect(throws: FolderFailure.self) { try folder.open(deep) }
+    deep.request.makeDirectories = true
+    try install(folder, deep, "one")
+    #expect(place.text("x/y/a") == "one")
+  }
+
+  /// A crash came between the name and the record.
+  @Test func whatGotItsNameIsFound() throws {
+    try place.write("old", "a.txt")
+    let folder = place.folder()
+    var task = task(1, to: "a.txt", .keepBoth)
+    task.path = place.path + "/a.txt"
+    guard case .installed(let identity, _) = try install(folder, task, "new") else {
+      Issue.record("not installed")
+      return
+    }
+    let found = place.folder().find((task, inode: identity.inode, size: identity.size))
+    #expect(found == place.path + "/a (1).txt")
+    #expect(place.folder().find((task, inode: identity.inode, size: 99)) == nil)
+  }
+
+  /// Not through a link that somebody puts there instead.
+  @Test func aPartialFileIsNoLink() throws {
+    try place.write("mine", "precious")
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/.tarn-s-1.part", withDestinationPath: "precious")
+    let folder = place.folder()
+    let port = try folder.open(task(1, to: "a"))
+    #expect(throws: FolderFailure.self) { try port.openPartial(".tarn-s-1.part") }
+    let partial = try port.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    partial.discard()
+    #expect(place.text("precious") == "mine")
+  }
+}

@@ -1,0 +1,219 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnLedger
+
+/// The ledger of a session.
+@Suite struct SessionLedgerTests {
+  private let scratch = Scratch()
+  private let now = Timestamp(nanoseconds: 1_700_000_000_000_000_000)
+
+  private func open() throws -> SessionLedger { try SessionLedger(directory: scratch.path) }
+
+  private func request(_ name: String, _ change: (inout TaskRequest) -> Void = { _ in }) -> TaskRequest {
+    var request = TaskRequest(url: "https://h/\(name)", to: "/tmp/\(name)")
+    change(&request)
+    return request
+  }
+
+  /// As the engine records that a file has its name.
+  private func finish(_ ledger: SessionLedger, _ task: Int64, digest: UInt8 = 1) throws {
+    let path = RelativePath(task: task)
+    let identity = FileIdentity(device: 1, inode: UInt64(task) + 100, size: 7, modified: now, changed: now)
+    let row = Row(
+      path: path, identity: identity, digest: Digest(.sha256, padding: [digest]), isVerified: false,
+      fingerprint: [], placed: now)
+    try ledger.apply([.dropPartial(path), .dropIntent(path), .row(row)])
+  }
+
+  @Test func tasksAreNumberedAndKept() throws {
+    let ledger = try open()
+    let added = try ledger.add([request("a"), request("b") { $0.label = "B" }], now: now)
+    #expect(added.map(\.task.number) == [1, 2] && added.allSatisfy { !$0.wasThere })
+    ledger.close()
+    let again = try open()
+    let tasks = try again.tasks(limit: 10)
+    #expect(tasks.map(\.request) == [request("a"), request("b") { $0.label = "B" }])
+    #expect(tasks.map(\.state) == [.queued, .queued] && tasks.map(\.path) == ["/tmp/a", "/tmp/b"])
+  }
+
+  /// By its URL with the query and its destination; a key counts, too.
+  @Test func aTaskThatIsThereIsNotAddedAgain() throws {
+    let ledger = try open()
+    let first = try ledger.add([request("a?x=1")], now: now)[0].task
+    #expect(try ledger.add([request("a?x=1")], now: now)[0] == .init(task: first, wasThere: true))
+    #expect(try ledger.add([request("a?x=2")], now: now)[0].task.number == 2)
+    let keyed = try ledger.add([request("b") { $0.key = "k" }], now: now)[0].task
+    #expect(
+      try ledger.add([request("c") { $0.key = "k" }], now: now)[0] == .init(task: keyed, wasThere: true))
+  }
+
+  @Test func whatFailedOrWasCancelledIsQueuedAgain() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a")], now: now)
+    try ledger.update(1) { task in
+      var task = task
+      (task.state, task.code, task.message, task.attempts) = (.failed, "http-404", "gone", 3)
+      return (task, [])
+    }
+    let again = try ledger.add([request("a")], now: now)[0]
+    #expect(again.wasThere && again.task.state == .queued && again.task.code == nil)
+    #expect(try ledger.task(1)?.attempts == 0)
+  }
+
+  /// The first is nothing, for the third is refused by the table.
+  @Test func aBatchIsAddedWhole() throws {
+    let ledger = try open()
+    ledger.close()
+    #expect(throws: LedgerFailure.self) { try ledger.add([request("a")], now: now) }
+    #expect(try open().tasks(limit: 10).isEmpty)
+  }
+
+  @Test func theOrderIsThatOfPrioritiesThenOfAdding() throws {
+    let ledger = try open()
+    _ = try ledger.add(
+      [
+        request("low") { $0.priority = .low }, request("a"), request("high") { $0.priority = .high },
+        request("b"),
+      ],
+      now: now)
+    #expect(
+      try ledger.next(limit: 9).map(\.request.url) == ["high", "a", "b", "low"].map { "https://h/\($0)" })
+    _ = try ledger.add([request("off") { $0.suspended = true }], now: now)
+    #expect(try ledger.next(limit: 9).count == 4)
+  }
+
+  @Test func whatRanWhenTheProcessEndedIsQueued() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a")], now: now)
+    try ledger.update(1) { task in
+      var task = task
+      task.state = .running
+      return (task, [])
+    }
+    ledger.close()
+    #expect(try open().task(1)?.state == .queued)
+  }
+
+  // MARK: Events
+
+  @Test func theEndOfATaskIsAnEventWithWhatTheServerSaid() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a") { $0.userInfo = "{}" }, request("b")], now: now)
+    var head = ResponseHead(status: 200, url: "https://cdn/a")
+    head.etag = "\"1\""
+    try ledger.note(TaskResponse(head), path: nil, of: 1)
+    try finish(ledger, 1)
+    let events = try ledger.events(after: 0, limit: 10)
+    #expect(events.map(\.number) == [1, 2] && events.map(\.code) == [.response, .finished])
+    #expect(events[1].response == TaskResponse(head) && events[1].userInfo == "{}")
+    #expect(
+      events[1].bytes == 7 && events[1].path == "/tmp/a" && events[1].digest?.hasPrefix("sha256:01") == true)
+    #expect(try ledger.task(1)?.state == .finished)
+  }
+
+  /// After the last event, and again after each later batch.
+  @Test func allDeliveredComesLast() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a"), request("b")], now: now)
+    try finish(ledger, 1)
+    #expect(try ledger.events(after: 0, limit: 10).map(\.code) == [.finished])
+    try ledger.update(2) { task in
+      var task = task
+      task.state = .failed
+      return (task, [SessionEvent(.failed, time: now, of: task)])
+    }
+    let events = try ledger.events(after: 1, limit: 10)
+    #expect(events.map(\.code) == [.failed, .allDelivered])
+    #expect(events.last?.finished == 1 && events.last?.failed == 1)
+    _ = try ledger.add([request("c")], now: now)
+    try finish(ledger, 3)
+    let later = try ledger.events(after: 3, limit: 10)
+    #expect(
+      later.map(\.code) == [.finished, .allDelivered] && later.last?.finished == 1 && later.last?.failed == 0)
+  }
+
+  @Test func eventsAreToldUntilTheyAreAcknowledged() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a"), request("b")], now: now)
+    try finish(ledger, 1)
+    try finish(ledger, 2)
+    #expect(try ledger.events(after: 0, limit: 10).count == 3)
+    #expect(try ledger.acknowledge(2) == 2)
+    #expect(try ledger.events(after: 0, limit: 10).map(\.number) == [3])
+    // Nothing behind the last one is acknowledged before it happened.
+    #expect(try ledger.acknowledge(99) == 3)
+    #expect(try ledger.acknowledge(1) == 3)
+    ledger.close()
+    #expect(try open().lastEvent() == 3)
+    #expect(try open().acknowledged() == 3)
+  }
+
+  // MARK: What the engine records
+
+  @Test func aPartialFileIsKeptWithWhatProvesIt() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a")], now: now)
+    let path = RelativePath(task: 1)
+    let row = PartialRow(
+      path: path, name: ".tarn-s-1.part", url: "https://h/a", etag: "\"1\"", lastModified: nil, total: 9,
+      digest: Digest(.sha256, padding: [1]), fingerprint: [], durable: 3, bootID: "boot")
+    try ledger.applyVolatile([.partial(row)])
+    #expect(try ledger.partial(path) == row && ledger.partials(in: Region(path, .itself)) == [row])
+    #expect(try ledger.hasPartials())
+    try ledger.apply([.durable(path: path, bytes: 5)])
+    #expect(try ledger.partial(path)?.durable == 5)
+    try finish(ledger, 1)
+    #expect(try ledger.partial(path) == nil)
+  }
+
+  /// What a new file took the place of has to go before its intent does.
+  @Test func theIntentOfAReplacementStays() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a") { $0.existing = .replace }, request("b")], now: now)
+    for task in [Int64(1), 2] {
+      let identity = FileIdentity(device: 1, inode: 5, size: 7, modified: now, changed: now)
+      let row = Row(
+        path: RelativePath(task: task), identity: identity, digest: Digest(.sha256, padding: [1]),
+        isVerified: false, fingerprint: [], placed: now)
+      try ledger.apply([
+        .intent(
+          Intent(
+            kind: .install, path: row.path, partialName: "p", trashName: "", row: row, displacesOwn: false))
+      ])
+      #expect(try ledger.unfinished().count == 1)
+      try finish(ledger, task)
+      #expect(try ledger.unfinished().count == (task == 1 ? 1 : 0))
+      try ledger.forgetIntent(of: task)
+    }
+  }
+
+  @Test func anIntentIsSettledByWhatStandsThere() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a"), request("b")], now: now)
+    for task in [Int64(1), 2] {
+      let identity = FileIdentity(device: 1, inode: 5, size: 7, modified: now, changed: now)
+      let row = Row(
+        path: RelativePath(task: task), identity: identity, digest: Digest(.sha256, padding: [1]),
+        isVerified: false, fingerprint: [], placed: now)
+      try ledger.apply([
+        .intent(
+          Intent(
+            kind: .install, path: row.path, partialName: "p", trashName: "", row: row, displacesOwn: false))
+      ])
+    }
+    for intent in try ledger.unfinished() {
+      try ledger.settle(intent, path: intent.task.number == 1 ? "/tmp/a (1)" : nil)
+    }
+    #expect(try ledger.task(1)?.state == .finished && ledger.task(1)?.path == "/tmp/a (1)")
+    #expect(try ledger.task(2)?.state == .queued && ledger.unfinished().isEmpty)
+  }
+
+  @Test func anotherProgramsFileIsLeftAlone() throws {
+    let mirror = try SQLiteLedger(directory: scratch.path)
+    mirror.close()
+    let failure = #expect(throws: LedgerFailure.self) { try open() }
+    #expect(failure?.code == .newer || failure?.code == .corrupt)
+  }
+}
