@@ -125,8 +125,8 @@ import Testing
     #expect(!cut.isComplete)
   }
 
-  /// What holds no digest names no file: it is a doubt, and nothing to be out of sync for.
-  @Test(arguments: [("what is this", [String]()), (String(hash.dropLast()) + "  z", ["line-malformed"])])
+  /// What stands between two lines that name files was one of them.
+  @Test(arguments: [("what is this", ["line-malformed"]), (String(hash.dropLast()) + "  z", ["line-malformed"])])
   func isNotCompleteWhenALineIsNotUnderstood(line: String, codes: [String]) {
     let outcome = parse("\(Self.hash)  x\n\(line)\n\(Self.hash)  y")
     #expect(outcome.names == ["x", "y"])

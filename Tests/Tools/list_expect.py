@@ -184,6 +184,10 @@ def checksums(data, name):
                    re.search(rb"\.[0-9]*[A-Za-z][0-9A-Za-z]*\Z", k[1])) for k in kinds) \
                 or not any(k[0] == "file" for k in kinds):
             return sfv(lines, ended, name)
+    # Text directly between two lines that name files was one of them.
+    words = "".join({"file": "f", "unknown": "f", "text": "t"}.get(k[0], "-") for k in kinds)
+    for run in re.finditer("(?<=f)t+(?=f)", words):
+        kinds[run.start():run.end()] = [("damaged",)] * len(run.group())
     sample, last, sizes = Sample("checksum list"), None, {}
     merged = []
     for k in kinds:
@@ -200,7 +204,7 @@ def checksums(data, name):
                 merged.append(last)
         elif k[0] == "text":
             sample.complete = False
-        elif k[0] == "malformed":
+        elif k[0] in ("malformed", "damaged"):
             sample.malformed()
             last = None
     for path, size, digests, url in merged:

@@ -43,7 +43,7 @@ enum ChecksumLine: Equatable {
         return
       }
       self =
-        line.contains(0)
+        line.contains(0) || parsed.holdsTwo
         ? .malformed : isEscaped ? parsed.unescaped : isFromWindows ? parsed.withSlashes : parsed
     }
   }
@@ -56,8 +56,46 @@ enum ChecksumLine: Equatable {
     if let size = sizeNote(line, isComment: false) { return size }
     if let kind = DigestKind(title: line) { return .title(kind) }
     if line.begins(with: "TIMESTAMP = ") { return .nothing }
-    return holdsDigest(line) || beginsLikeOne(line) ? .malformed : .text
+    return holdsDigest(line) || beginsLikeOne(line) || isCut(line) ? .malformed : .text
   }
+
+  /// The name goes on with a digest and another name: the end of a line was lost.
+  private var holdsTwo: Bool {
+    guard case .file(let listed) = self else { return false }
+    var run = 0
+    for (index, byte) in listed.name.enumerated() {
+      if Percent.hexValue(byte) != nil {
+        run += 1
+        continue
+      }
+      let isGap = [[0x20, 0x20], [0x20, 0x2A]].contains { listed.name[index...].starts(with: $0) }
+      if run >= listed.digest.bytes.count * 2, isGap { return true }
+      run = 0
+    }
+    return false
+  }
+
+  /// What is left of a line whose end, or whose digest, was lost: digits alone, `SHA256 (name`, or a long word with digits in the place
+  /// of the digest.
+  private static func isCut(_ line: ArraySlice<UInt8>) -> Bool {
+    let word = line.prefix { $0 != 0x20 && $0 != 0x09 }
+    let rest = line[word.endIndex...]
+    let hasDigits = word.contains(where: \.isASCIIDigit)
+    if rest.isEmpty {
+      let isHex = word.allSatisfy { Percent.hexValue($0) != nil }
+      return isHex && hasDigits && word.contains(where: \.isASCIILetter) && word.count >= leastCut
+    }
+    if word.withUnsafeBytes({ DigestAlgorithm(name: $0) }) != nil, rest.begins(with: " (") {
+      return !rest.contains(UInt8(ascii: ")"))
+    }
+    let isWord = word.allSatisfy { $0.isASCIIDigit || $0.isASCIILetter }
+    return isWord && hasDigits && word.count >= leastWord && ["  ", " *"].contains { rest.begins(with: $0) }
+  }
+
+  /// Fewer digits may be a date or a number of commit in a text.
+  private static let leastCut = 9
+  /// Bytes of a word that stands where a digest should.
+  private static let leastWord = 16
 
   /// `hex  name`, `hex *name`, `hex<tab>name`, with a digest of a length that there is not.
   private static func beginsLikeOne(_ line: ArraySlice<UInt8>) -> Bool {

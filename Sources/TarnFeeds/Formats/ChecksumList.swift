@@ -58,6 +58,11 @@ private struct ChecksumReading {
   /// A name whose lines so far have digests that Tarn cannot check.
   private var unchecked: [UInt8]?
   private var names = ListedNames()
+  /// The line before this one names a file.
+  private var isBehindFile = false
+  /// Lines of text since then: where a line that names a file follows at once, they should have been such lines.
+  private var suspects: [ListLine] = []
+  private static let mostSuspects = 1000
 
   init(context: FeedContext) {
     self.context = context
@@ -76,13 +81,15 @@ private struct ChecksumReading {
 
   mutating func read(_ parsed: ChecksumLine, of line: ListLine, sink: FeedSink) throws {
     switch parsed {
-    case .nothing, .title: break
-    case .size(let name, let size, let isComment): note(size: size, of: name, isComment: isComment)
+    case .nothing, .title: leaveFiles()
+    case .size(let name, let size, let isComment):
+      leaveFiles()
+      note(size: size, of: name, isComment: isComment)
     case .file(let listed):
-      understood += 1
+      try enterFile(sink: sink)
       try read(listed, of: line, sink: sink)
     case .unsupported(let name):
-      understood += 1
+      try enterFile(sink: sink)
       try takeUnchecked(ListedFile.withoutDot(name), sink: sink)
     case .text, .malformed:
       guard line.isEnded || understood == 0 else {
@@ -90,11 +97,28 @@ private struct ChecksumReading {
           code: "feed-truncated", message: "the list ends in the middle of a line", line: line.number)
       }
       note("line \(line.number) is not understood")
-      guard parsed == .malformed else { break }
-      try flush(to: sink)
-      let reason = "line \(line.number) is no checksum line"
-      try sink(Refusal.of(text: line.bytes, code: "line-malformed", reason: reason))
+      if parsed == .malformed {
+        try refuse(line, sink: sink)
+      } else if isBehindFile, suspects.count < Self.mostSuspects {
+        suspects.append(line)
+      }
     }
+  }
+
+  /// What comes next stands by itself.
+  private mutating func leaveFiles() { (isBehindFile, suspects) = (false, []) }
+
+  /// Text directly between two lines that name files was one of them, and is damaged.
+  private mutating func enterFile(sink: FeedSink) throws {
+    understood += 1
+    for line in suspects { try refuse(line, sink: sink) }
+    (isBehindFile, suspects) = (true, [])
+  }
+
+  private mutating func refuse(_ line: ListLine, sink: FeedSink) throws {
+    try flush(to: sink)
+    let reason = "line \(line.number) is no checksum line"
+    try sink(Refusal.of(text: line.bytes, code: "line-malformed", reason: reason))
   }
 
   mutating func finish(sink: FeedSink) throws {
