@@ -254,7 +254,7 @@ package struct Pass {
     {
       try note([.fact(.deletingFormat, feed.end.format)])
     }
-    return (report, try feedRecord(document, feed.end, plan, report))
+    return (report, try feedRecord(document, feed.end, feed.planner.writer.plan, report))
   }
 
   /// A plan that waits gives way to what is decided now: the journal hears of it, unless the same one goes on waiting.
@@ -389,6 +389,7 @@ package struct Pass {
     try settleStale(transfers, writer, into: &report)
     report.bytes = writer.plan.bytes
     report.add(transfers.account)
+    if transfers.account.hasUnsettled { writer.plan.feed.asksForEach = true }
     report.add(writer.plan, since: plan.counts)
     report.wasStopped = stop.isSet
     try forgetBrought(folder, from: &report)

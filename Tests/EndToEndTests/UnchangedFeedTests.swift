@@ -114,7 +114,23 @@ final class UnchangedFeedTests {
     #expect(try sync(feed: "html/").0.status == 0)
     let (second, requests) = try sync(feed: "html/")
     #expect(second.status == 0 && !second.output.contains("has not changed"), "\(second)")
-    #expect(requests.allSatisfy { $0.hasPrefix("200 ") }, "\(requests)")
+    // Of files of this minute the server is asked, too.
+    let indexes = requests.filter { $0.hasSuffix("/") }
+    #expect(!indexes.isEmpty && indexes.allSatisfy { $0.hasPrefix("200 ") }, "\(requests)")
+  }
+
+  /// The index shows minutes only: a file that was fetched within the minute that it shows may have changed since.
+  @Test func aChangeWithinTheSameMinuteIsSeen() throws {
+    // Far enough from the next minute.
+    try waitUntil("the minute is young") { Int(Date().timeIntervalSince1970) % 60 < 40 }
+    try server.files.write("1.0.1\n", to: "LATEST")
+    let first = Date().timeIntervalSince1970.rounded(.down)
+    #expect(try sync(feed: "html/").0.status == 0)
+    // nginx tells two versions of one second and one size apart no more.
+    try waitUntil("another second has begun") { Date().timeIntervalSince1970 >= first + 1 }
+    try server.files.write("1.0.2\n", to: "LATEST")
+    #expect(try sync(feed: "html/").0.status == 0)
+    #expect(place.text("mirror/LATEST") == "1.0.2\n")
   }
 
   @Test func theAgentAsksToo() throws {

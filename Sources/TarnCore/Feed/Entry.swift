@@ -125,6 +125,17 @@ package struct Entry: Sendable, Equatable {
       || contents.fields.digests.isEmpty && contents.fields.pieces != nil
   }
 
+  /// Another version may still get the time that the listing gives, which shows minutes or whole seconds: by what the listing says the two
+  /// could not be told apart.
+  ///
+  /// - Parameter moment: when the server sent the file.
+  package func isUnsettled(at moment: Timestamp) -> Bool {
+    guard let modified = contents.fields.modified, contents.fields.digests.isEmpty else { return false }
+    let showsMinutes = !contents.fields.modifiedIsExact && modified.seconds % 60 == 0
+    // A time of another zone, or of a clock that is ahead, says nothing of this.
+    return (-5..<(showsMinutes ? 60 : 1)).contains(moment.seconds - modified.seconds)
+  }
+
   /// What tells this version from the next when there is no digest: size, time and what the listing said.
   package var fingerprint: [UInt8] {
     guard hasFingerprint else { return [] }

@@ -132,7 +132,8 @@ package struct Planner: Sendable {
       guard same != row.digest else { return .current }
       return .action(action(.update, entry, present: row.identity, row: row))
     }
-    if !entry.hasFingerprint {
+    // Of the second kind only the server knows whether it is the version that was fetched.
+    if !entry.hasFingerprint || row.fingerprint.isEmpty {
       return .action(action(.revalidate, entry, present: row.identity, row: row))
     }
     if entry.fingerprint == row.fingerprint { return .current }

@@ -150,7 +150,8 @@ final class Submission {
   func publication(_ job: Job, _ partial: any PartialFile, _ checked: Job.Checked) -> Publication {
     let row = Row(
       path: job.entry.path, identity: checked.sealed.identity, digest: checked.sealed.digest,
-      isVerified: checked.sealed.isVerified, fingerprint: job.entry.fingerprint, etag: checked.head?.etag,
+      isVerified: checked.sealed.isVerified, fingerprint: fingerprint(job, sent: checked.head?.sent),
+      etag: checked.head?.etag,
       lastModified: checked.head?.lastModified, placed: client.now)
     return Publication(
       job: job.id, client: client, kind: job.action.kind, partial: partial,
@@ -177,10 +178,17 @@ final class Submission {
     return row
   }
 
+  /// Empty while the version could not be told from one that comes a moment later: the next pass asks for it again.
+  private func fingerprint(_ job: Job, sent: Timestamp?) -> [UInt8] {
+    guard job.entry.isUnsettled(at: sent ?? client.now) else { return job.entry.fingerprint }
+    account.noteUnsettled()
+    return []
+  }
+
   /// The server's copy is the one that is there: only the ledger learns what the listing and the server say now.
   func confirm(_ row: Row, _ job: Job) throws {
     var row = row
-    row.fingerprint = job.entry.fingerprint
+    row.fingerprint = fingerprint(job, sent: nil)
     let restored = restoreMode(of: &row)
     // Until the ledger knows its times, each pass hashes a file that somebody touched.
     var changes: [LedgerChange] = try client.ledger.row(row.path) == row ? [] : [.row(row)]

@@ -15,6 +15,8 @@ final class TransferAccount {
   var mayBeSuperseded: (@Sendable () -> Bool)?
   /// So many failed then: to be looked at again by the next manifest, and not told.
   private(set) var untold = 0
+  /// Files were brought that the next pass has to ask for again, whatever the feed says.
+  private(set) var hasUnsettled = false
   private var ticked = Instant()
 
   init(_ client: TransferClient, _ observer: any PassObserver) {
@@ -86,6 +88,8 @@ final class TransferAccount {
     progress.change { $0.failed += 1 }
     return problem
   }
+
+  func noteUnsettled() { hasUnsettled = true }
 
   // MARK: What is not
 
