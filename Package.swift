@@ -38,6 +38,7 @@ let package = Package(
   products: [
     .executable(name: "tarn", targets: ["tarn"]),
     .executable(name: "tarn-watch", targets: ["tarn-watch"]),
+    .library(name: "TarnKit", targets: ["TarnKit"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -106,6 +107,10 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
+    // What programs use: the only public target.
+    library(
+      "TarnKit",
+      ["TarnControl", "TarnCore", "TarnRuntime", .product(name: "NIOPosix", package: "swift-nio")]),
     library(
       "TarnServer",
       [
@@ -167,7 +172,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),
-    tests("EndToEndTests", []),
+    tests("EndToEndTests", ["TarnKit"]),
   ],
   cLanguageStandard: .gnu17,
   cxxLanguageStandard: .cxx17

@@ -74,6 +74,73 @@ package final class ControlClient: Sendable {
     return try ask(.limit, method: .PUT, body: try ControlJSON.encode(rate))
   }
 
+  // MARK: - Sessions
+
+  package func sessions() throws -> SessionList { try ask(.sessions) }
+
+  package func session(_ id: String) throws -> SessionDocument {
+    try ask(.session, parameters: [("session", id)])
+  }
+
+  /// Makes the session if need be.
+  ///
+  /// - Parameter isUpdate: the settings take the place of those that are stored.
+  package func openSession(
+    _ id: String, _ settings: SessionSettings? = nil, isUpdate: Bool = false
+  ) throws -> SessionDocument {
+    try ask(
+      .session, method: .PUT, parameters: [("session", id)] + (isUpdate ? [("update", "1")] : []),
+      body: try settings.map { settings throws(ControlFailure) in try ControlJSON.encode(settings) } ?? [])
+  }
+
+  /// All of them or none.
+  ///
+  /// - Parameter tasks: 1,000 at most.
+  package func add(_ tasks: [TaskRequest], to id: String) throws -> AddedTasks {
+    var body: [UInt8] = []
+    for task in tasks { body += try ControlJSON.encode(task) + [UInt8(ascii: "\n")] }
+    return try ask(.tasks, method: .POST, parameters: [("session", id)], body: body)
+  }
+
+  package func tasks(
+    of id: String, in states: [TaskState] = [], after number: Int64 = 0, limit: Int = ControlRoute.mostTasks
+  ) throws -> TaskPage {
+    try ask(
+      .tasks,
+      parameters: [("session", id), ("after", String(number)), ("limit", String(limit))]
+        + states.map { ("state", $0.rawValue) })
+  }
+
+  package func events(
+    of id: String, after number: Int64 = 0, limit: Int = ControlRoute.mostEvents
+  ) throws -> SessionEventPage {
+    try ask(
+      .sessionEvents, parameters: [("session", id), ("after", String(number)), ("limit", String(limit))])
+  }
+
+  package func order(_ order: SessionOrder, _ id: String) throws -> ControlAnswer {
+    try ask(
+      .sessionOrder, method: .POST, parameters: [("session", id)], body: try ControlJSON.encode(order))
+  }
+
+  /// Hands on a session's events as they come, as `follow` does those of mirrors.
+  ///
+  /// - Returns: the number of the last one that was handed on, or `number`.
+  package func followSession(
+    _ id: String, after number: Int64, _ each: (SessionEvent) throws -> Bool
+  ) throws -> Int64 {
+    let place = [("session", id), ("after", String(number))]
+    let reached = try follow(.sessionStream, place, after: String(number)) { data in
+      guard let event = ControlJSON.decode(SessionEvent.self, from: data) else {
+        throw unreachable(.notATarn)
+      }
+      return try each(event)
+    }
+    return reached.flatMap { Int64($0) } ?? number
+  }
+
+  // MARK: - Streams
+
   /// Hands on events as they come, on the calling thread, until `each` returns false, the agent ends the connection, or
   /// `end()` is called. Nothing is lost between two calls when the second begins where the first ended.
   ///
@@ -82,10 +149,22 @@ package final class ControlClient: Sendable {
   package func follow(
     after cursor: String?, mirrors: [String] = [], _ each: (EventDocument) throws -> Bool
   ) throws -> String? {
+    try follow(.stream, place(cursor, mirrors), after: cursor) { data in
+      guard let document = ControlJSON.decode(EventDocument.self, from: data) else {
+        throw unreachable(.notATarn)
+      }
+      return try each(document)
+    }
+  }
+
+  private func follow(
+    _ route: ControlRoute, _ parameters: [(String, String)], after cursor: String?,
+    _ each: ([UInt8]) throws -> Bool
+  ) throws -> String? {
     let exchange = Exchange(limit: limits.answer, isStream: true)
     let channel = try connect(exchange)
     defer { leave(channel) }
-    send(.GET, .stream, parameters: place(cursor, mirrors), body: [], to: channel)
+    send(.GET, route, parameters: parameters, body: [], to: channel)
     var cursor = cursor
     while true {
       channel.read()
@@ -97,10 +176,7 @@ package final class ControlClient: Sendable {
           if event.name == ControlRoute.failureEvent {
             throw ControlJSON.decode(ControlFailure.self, from: data) ?? unreachable(.notATarn)
           }
-          guard let document = ControlJSON.decode(EventDocument.self, from: data) else {
-            throw unreachable(.notATarn)
-          }
-          if try !each(document) { return cursor }
+          if try !each(data) { return cursor }
         }
       case .ended: return cursor
       case .refused(let answer): throw failure(answer)
@@ -253,7 +329,7 @@ package final class ControlClient: Sendable {
     to channel: any Channel
   ) {
     var headers = HTTPHeaders([("host", "tarn"), ("connection", "close")])
-    headers.add(name: "accept", value: route == .stream ? "text/event-stream" : "application/json")
+    headers.add(name: "accept", value: route.isStream ? "text/event-stream" : "application/json")
     if method != .GET { headers.add(name: "content-length", value: String(body.count)) }
     let query = parameters.map { "\($0.0)=\(Self.encoded($0.1))" }.joined(separator: "&")
     let head = HTTPRequestHead(

@@ -13,12 +13,28 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   case reload = "/v1/reload"
   /// PUT a `ControlRate`, or DELETE for what the settings say: `ControlAnswer`.
   case limit = "/v1/limit"
+  /// GET: `SessionList`.
+  case sessions = "/v1/sessions"
+  /// GET: `SessionDocument`. PUT with `SessionSettings`: opens it, makes it if need be; with `update=1` they take the place of those that
+  /// are stored.
+  case session = "/v1/session"
+  /// GET: `TaskPage`. POST lines of JSON, each a `TaskRequest`, 1,000 at most: `AddedTasks`; all are added or none.
+  case tasks = "/v1/session/tasks"
+  /// GET: `SessionEventPage`, behind the event with the number `after`.
+  case sessionEvents = "/v1/session/events"
+  /// GET: server-sent events, each a `SessionEvent`, whose number is the id. Behind `after` or `Last-Event-ID`; with neither, all that are
+  /// not acknowledged.
+  case sessionStream = "/v1/session/stream"
+  /// POST a `SessionOrder`: `ControlAnswer`.
+  case sessionOrder = "/v1/session/order"
 
   package var methods: [String] {
     switch self {
-    case .status, .events: ["GET", "HEAD"]
-    case .stream: ["GET"]
-    case .command, .reload: ["POST"]
+    case .status, .events, .sessions, .sessionEvents: ["GET", "HEAD"]
+    case .stream, .sessionStream: ["GET"]
+    case .session: ["GET", "PUT"]
+    case .tasks: ["GET", "POST"]
+    case .command, .reload, .sessionOrder: ["POST"]
     case .limit: ["PUT", "DELETE"]
     }
   }
@@ -29,7 +45,25 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     case .status: ["mirror", "problems"]
     case .events: ["after", "limit", "mirror"]
     case .stream: ["after", "mirror"]
-    case .command, .reload, .limit: []
+    case .command, .reload, .limit, .sessions: []
+    case .session: ["session", "update"]
+    case .tasks: ["after", "limit", "session", "state"]
+    case .sessionEvents: ["after", "limit", "session"]
+    case .sessionStream: ["after", "session"]
+    case .sessionOrder: ["session"]
+    }
+  }
+
+  /// Those that may come more than once.
+  package static let lists = ["mirror", "state"]
+
+  package var isStream: Bool { self == .stream || self == .sessionStream }
+
+  /// It is about the sessions of the agent's own user.
+  package var isOfSessions: Bool {
+    switch self {
+    case .sessions, .session, .tasks, .sessionEvents, .sessionStream, .sessionOrder: true
+    default: false
     }
   }
 
@@ -43,6 +77,14 @@ package enum ControlRoute: String, CaseIterable, Sendable {
         "verb",
       ]
     case (.limit, "PUT"): ["bytesPerSecond"]
+    case (.session, "PUT"): ["transfers", "wake"]
+    case (.sessionOrder, _): ["headers", "number", "priority", "task", "url", "verb"]
+    case (.tasks, "POST"):
+      [
+        "digest", "existing", "expectedBytes", "group", "headers", "key", "label", "makeDirectories",
+        "priority",
+        "suspended", "to", "url", "userInfo",
+      ]
     default: []
     }
   }
@@ -53,6 +95,10 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   /// Events of a page, unless asked for.
   package static let usualEvents = 100
   package static let mostEvents = 1_000
+  /// Tasks of one batch, and of a page.
+  package static let mostTasks = 1_000
+  /// Bytes of a batch.
+  package static let mostTaskBytes = 16 << 20
   /// The `event:` of a stream that ends with a `ControlFailure`; journals have no such code.
   package static let failureEvent = "tarn-error"
 }

@@ -3,6 +3,9 @@ package import TarnCore
 /// A running agent as its control socket sees it. Any thread; every call may block for as long as a read of a ledger
 /// takes, `reload` for as long as the files of settings do.
 package protocol AgentPort: Sendable {
+  /// Its background sessions.
+  var sessions: any SessionPort { get }
+
   /// - Parameters:
   ///   - mirrors: names or folders; empty for all.
   ///   - problemLimit: how many problems of each mirror are listed.

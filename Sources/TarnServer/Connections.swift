@@ -8,16 +8,21 @@ final class Connection: Sendable {
   let rights: ControlSocket.Rights
   /// The answer to whatever it asks; nil for one that is served.
   let refusal: ControlFailure?
+  /// Who asks runs as the agent's own user.
+  let isOwner: Bool
   private struct Stream {
     var bell: Bell?
     var hasEnded = false
   }
   private let stream = Locked(Stream())
 
-  init(_ channel: any Channel, rights: ControlSocket.Rights, refusal: ControlFailure?) {
+  init(
+    _ channel: any Channel, rights: ControlSocket.Rights, refusal: ControlFailure?, isOwner: Bool
+  ) {
     self.channel = channel
     self.rights = rights
     self.refusal = refusal
+    self.isOwner = isOwner
   }
 
   /// Who went away while an order waited was told that nobody answers, and counts on nothing. Any thread but the event loop's.

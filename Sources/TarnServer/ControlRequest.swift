@@ -33,7 +33,7 @@ struct ControlRequest: Sendable {
           hint: "taken are: \(taken)")
       }
       values[key, default: []].append(String(value))
-      guard key == "mirror" || values[key]?.count == 1 else {
+      guard ControlRoute.lists.contains(key) || values[key]?.count == 1 else {
         throw ControlFailure(.usage, code: "parameter-twice", "the parameter \(key) is there twice")
       }
     }
@@ -42,6 +42,41 @@ struct ControlRequest: Sendable {
 
   var mirrors: [String] { values["mirror"] ?? [] }
   var cursor: String? { values["after"]?.first }
+  var isUpdate: Bool { values["update"]?.first == "1" }
+
+  /// Which session is asked for.
+  func session() throws(ControlFailure) -> String {
+    guard let id = values["session"]?.first else {
+      throw ControlFailure(.usage, code: "session-missing", "\(route.rawValue) wants the parameter session")
+    }
+    return id
+  }
+
+  func states() throws(ControlFailure) -> [TaskState] {
+    var states: [TaskState] = []
+    for text in values["state"] ?? [] {
+      guard let state = TaskState(rawValue: text) else {
+        let all = TaskState.allCases.map(\.rawValue).joined(separator: ", ")
+        throw ControlFailure(
+          .usage, code: "parameter-malformed", "no state is called \(Printable.escape(text))",
+          hint: "states are: \(all)")
+      }
+      states.append(state)
+    }
+    return states
+  }
+
+  /// The number of a task or an event.
+  ///
+  /// - Parameter text: nil for the beginning.
+  static func place(_ text: String?) throws(ControlFailure) -> Int64 {
+    guard let text else { return 0 }
+    guard let number = Int64(text), number >= 0 else {
+      throw ControlFailure(
+        .usage, code: "parameter-malformed", "the parameter after is a number, not \(Printable.escape(text))")
+    }
+    return number
+  }
 
   func number(_ name: String, usual: Int, range: ClosedRange<Int>) throws(ControlFailure) -> Int {
     guard let text = values[name]?.first else { return usual }

@@ -122,7 +122,8 @@ package final class ControlServer: Sendable {
     return Peer.read(channel).flatMap { peer in
       let connection = Connection(
         channel, rights: socket.rights,
-        refusal: self.refusal(place, responder.connections.most, peer, socket, policy))
+        refusal: self.refusal(place, responder.connections.most, peer, socket, policy),
+        isOwner: peer?.user == policy.user)
       responder.connections.serve(connection)
       let http = self.http(connection, responder)
       let logger = self.logger

@@ -15,10 +15,28 @@ struct EventStream: Sendable {
     var hasMore: Bool
   }
 
+  /// Whose events it reads. Each call may block.
+  private enum Source: Sendable {
+    /// - Parameter folders: where all mirrors are asked: which they were at the beginning.
+    case mirrors(any AgentPort, [String], folders: [String: String]?)
+    case session(any SessionPort, String)
+
+    /// - Returns: nil where the mirrors are not what they were: of one that is gone nothing is told here, and whoever reads is to
+    ///   look anew.
+    func page(after cursor: String, limit: Int) throws(ControlFailure) -> Page? {
+      switch self {
+      case .mirrors(let agent, let mirrors, let folders):
+        if let folders, folders != agent.mirrorFolders() { return nil }
+        return try EventStream.page(try agent.events(after: cursor, mirrors: mirrors, limit: limit))
+      case .session(let sessions, let id):
+        let after = try ControlRequest.place(cursor)
+        return try EventStream.page(try sessions.events(of: id, after: after, limit: limit), after: after)
+      }
+    }
+  }
+
   private let responder: Responder
-  private let mirrors: [String]
-  /// Where all are asked: which they were at the beginning.
-  private let folders: [String: String]?
+  private let source: Source
   private let bell: Bell
   private let subscription: Subscription
   private let beginning: String
@@ -44,13 +62,21 @@ struct EventStream: Sendable {
       return try await responder.calls.run(on: connection.channel.eventLoop, isStream: true) {
         () throws(ControlFailure) in
         // First of all: what comes between a page and the next rings.
-        subscription.hold(agent.subscribe { bell.ring() })
-        let folders = asking.mirrors.isEmpty ? agent.mirrorFolders() : nil
-        let beginning = if let asked { asked } else { try agent.eventsEnd() }
-        let page = try Self.page(try agent.events(after: beginning, mirrors: asking.mirrors, limit: limit))
+        let (source, beginning): (Source, String)
+        if asking.route == .sessionStream {
+          let id = try asking.session()
+          subscription.hold(try agent.sessions.subscribe(id) { bell.ring() })
+          (source, beginning) = (.session(agent.sessions, id), asked ?? "0")
+        } else {
+          subscription.hold(agent.subscribe { bell.ring() })
+          let folders = asking.mirrors.isEmpty ? agent.mirrorFolders() : nil
+          source = .mirrors(agent, asking.mirrors, folders: folders)
+          beginning = if let asked { asked } else { try agent.eventsEnd() }
+        }
+        let page = try source.page(after: beginning, limit: limit)
         return EventStream(
-          responder: responder, mirrors: asking.mirrors, folders: folders, bell: bell,
-          subscription: subscription, beginning: beginning, first: page)
+          responder: responder, source: source, bell: bell, subscription: subscription,
+          beginning: beginning, first: page ?? Page(text: [], cursor: beginning, hasMore: true))
       }
     } catch {
       await subscription.end(responder, connection)
@@ -107,13 +133,10 @@ struct EventStream: Sendable {
     }
   }
 
-  /// - Returns: nil where the mirrors are not what they were: of one that is gone nothing is told here, and whoever reads is to
-  ///   look anew.
   private func next(after cursor: String, _ loop: any EventLoop) async throws(ControlFailure) -> Page? {
-    let (agent, mirrors, folders, limit) = (responder.agent, mirrors, folders, responder.limits.page)
+    let (source, limit) = (source, responder.limits.page)
     return try await responder.calls.run(on: loop, isStream: true) { () throws(ControlFailure) in
-      if let folders, folders != agent.mirrorFolders() { return nil }
-      return try Self.page(try agent.events(after: cursor, mirrors: mirrors, limit: limit))
+      try source.page(after: cursor, limit: limit)
     }
   }
 
@@ -143,6 +166,16 @@ struct EventStream: Sendable {
     var text: [UInt8] = []
     for event in page.events { text += try Self.text(event) }
     return Page(text: text, cursor: page.cursor, hasMore: page.hasMore)
+  }
+
+  private static func page(_ page: SessionEventPage, after number: Int64) throws(ControlFailure) -> Page {
+    var text: [UInt8] = []
+    for event in page.events {
+      text +=
+        Array("id: \(event.number)\n".utf8)
+        + block(name: event.code.rawValue, data: try ControlJSON.encode(event))
+    }
+    return Page(text: text, cursor: String(page.events.last?.number ?? number), hasMore: page.hasMore)
   }
 
   private static func text(_ event: EventDocument) throws(ControlFailure) -> [UInt8] {

@@ -34,7 +34,8 @@ struct Responder: Sendable {
       guard asking.route.methods.contains(request.method.rawValue) else {
         return .whole(Self.wrongMethod(asking))
       }
-      if asking.route == .stream, connection.rights == .full {
+      if asking.route.isOfSessions { try refuseOthers(connection) }
+      if asking.route.isStream, connection.rights == .full {
         return .stream(try await EventStream.open(self, asking, connection))
       }
       return .whole(try await answer(asking, request, connection))
@@ -43,6 +44,15 @@ struct Responder: Sendable {
       answer.closes = answer.closes || connection.refusal != nil || connections.isEnding
       return .whole(answer)
     }
+  }
+
+  /// A session's files are written with the agent's rights.
+  private func refuseOthers(_ connection: Connection) throws(ControlFailure) {
+    guard connection.rights == .full, !connection.isOwner else { return }
+    throw ControlFailure(
+      .permission, code: "sessions-of-another-user",
+      "this agent runs as another user, and serves sessions of that user only",
+      hint: "start one of your own: systemctl --user start tarn")
   }
 
   private static func wrongMethod(_ asking: ControlRequest) -> Answer {
@@ -78,7 +88,8 @@ struct Responder: Sendable {
     let (agent, loop) = (agent, connection.channel.eventLoop)
     if connection.rights == .redactedStatus { return try await redacted(asking, loop) }
     let keys = asking.route.keys(of: asking.method.rawValue)
-    let body = try await ControlRequest.body(request, most: limits.body)
+    let body = try await ControlRequest.body(
+      request, most: asking.route == .tasks ? ControlRoute.mostTaskBytes : limits.body)
     if keys.isEmpty, !body.isEmpty {
       throw ControlFailure(.usage, code: "body-unexpected", "\(asking.route.rawValue) takes no body here")
     }
@@ -114,8 +125,74 @@ struct Responder: Sendable {
         try connection.refuseAbandoned()
         return try agent.limit(rate)
       }
-    case .stream: throw ControlFailure(.defect, code: "no-answer", "a stream is no answer")
+    case .stream, .sessionStream:
+      throw ControlFailure(.defect, code: "no-answer", "a stream is no answer")
+    case .sessions: return try await call(loop) { () throws(ControlFailure) in try agent.sessions.list() }
+    case .session, .tasks, .sessionEvents, .sessionOrder:
+      return try await answerOfSession(asking, body, connection)
     }
+  }
+
+  private func answerOfSession(
+    _ asking: ControlRequest, _ body: [UInt8], _ connection: Connection
+  ) async throws -> Answer {
+    let (sessions, loop) = (agent.sessions, connection.channel.eventLoop)
+    let (id, keys) = (try asking.session(), asking.route.keys(of: asking.method.rawValue))
+    switch (asking.route, asking.method) {
+    case (.session, .put):
+      let settings =
+        body.isEmpty ? nil : try ControlJSON.decode(SessionSettings.self, from: body, taking: keys)
+      return try await call(loop) { () throws(ControlFailure) in
+        try connection.refuseAbandoned()
+        return try sessions.open(id, settings, isUpdate: asking.isUpdate)
+      }
+    case (.session, _): return try await call(loop) { () throws(ControlFailure) in try sessions.show(id) }
+    case (.tasks, .post):
+      return try await call(loop) { () throws(ControlFailure) in
+        let tasks = try Self.tasks(body, taking: keys)
+        try connection.refuseAbandoned()
+        return try sessions.add(tasks, to: id)
+      }
+    case (.tasks, _):
+      let (states, after) = (try asking.states(), try ControlRequest.place(asking.cursor))
+      let limit = try asking.number(
+        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostTasks)
+      return try await call(loop) { () throws(ControlFailure) in
+        try sessions.tasks(of: id, in: states, after: after, limit: limit)
+      }
+    case (.sessionEvents, _):
+      let after = try ControlRequest.place(asking.cursor)
+      let limit = try asking.number(
+        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostEvents)
+      return try await call(loop) { () throws(ControlFailure) in
+        try sessions.events(of: id, after: after, limit: limit)
+      }
+    default:
+      let order = try ControlJSON.decode(SessionOrder.self, from: body, taking: keys)
+      return try await call(loop) { () throws(ControlFailure) in
+        try connection.refuseAbandoned()
+        return try sessions.order(order, id)
+      }
+    }
+  }
+
+  /// One JSON object a line.
+  private static func tasks(_ body: [UInt8], taking keys: [String]) throws(ControlFailure) -> [TaskRequest] {
+    let lines = body.split(separator: UInt8(ascii: "\n"))
+    guard lines.count <= ControlRoute.mostTasks else {
+      throw ControlFailure(
+        .tooLarge, code: "too-many-tasks", "a batch has \(ControlRoute.mostTasks) tasks at most")
+    }
+    var tasks: [TaskRequest] = []
+    for (index, line) in lines.enumerated() {
+      do throws(ControlFailure) {
+        tasks.append(try ControlJSON.decode(TaskRequest.self, from: Array(line), taking: keys))
+      } catch {
+        throw ControlFailure(
+          error.kind, code: error.code, "line \(index + 1): \(error.message)", hint: error.hint)
+      }
+    }
+    return tasks
   }
 
   /// Written as JSON where it was made: a long status takes its time.

@@ -64,7 +64,7 @@ import Testing
     #expect(result.output == (try TarnBinary.run(["--help"]).output))
   }
 
-  private static let leaves = commands.filter { ![[], ["trash"], ["config"]].contains($0) }
+  private static let leaves = commands.filter { ![[], ["trash"], ["config"], ["session"]].contains($0) }
 
   /// These are everywhere.
   @Test(arguments: leaves) func commonOptions(_ command: [String]) {

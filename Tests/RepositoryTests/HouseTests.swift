@@ -120,6 +120,11 @@ import Testing
     #expect(Rules.words(sample(line)) == [])
   }
 
+  @Test func theLibraryForProgramsIsPublicAndShowsNoOther() {
+    #expect(Rules.words(sample("public func f() {}", target: "TarnKit")) == [])
+    #expect(Rules.words(sample("public import TarnCore", target: "TarnKit")).count == 1)
+  }
+
   @Test func whoeverVouchesSaysWhy() {
     #expect(Self.code.flatMap(Rules.vouching) == [])
     let bare = "final class C: @unchecked Sendable {}"

@@ -277,6 +277,20 @@ struct CurlRuleTests {
     #expect(server.requests("/private").isEmpty)
   }
 
+  /// What somebody asked for by its own URL is meant, wherever it is, and it may lead to its like.
+  @Test func aRequestsOwnHostMayBePrivate() throws {
+    var asked = NetworkSettings()
+    asked.allowsAskedPrivateAddresses = true
+    for name in ["asked-one", "asked-two"] {
+      let (outcome, _) = try fetch("\(server.plain)/redirect-other-and-back/x/10/\(name)", asked) {
+        $0.headers = ["X-Canary: sings"]
+      }
+      #expect(outcome?.failure == nil, "\(outcome as Any)")
+      // Its headers go to its own origin only.
+      #expect(server.requests("/\(name)").map { $0.headers["x-canary"] } == ["sings", nil, "sings"])
+    }
+  }
+
   // MARK: TLS
 
   @Test func anUnknownAuthorityIsRefused() throws {

@@ -11,6 +11,8 @@ extension Agent {
   ///
   /// - Throws: `locked` when another agent answers at the socket; `configuration` when it cannot be made.
   package func serveAndRun() throws(PassFailure) {
+    // Whoever asks finds all of them.
+    beginSessions()
     guard let socket = settings.agent.socket else {
       parts.log.tell(
         .warning,

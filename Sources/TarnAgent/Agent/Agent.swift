@@ -5,7 +5,7 @@ package import TarnCore
 import TarnEngine
 package import TarnRuntime
 import TarnSchedule
-import TarnServer
+package import TarnServer
 import TarnTransfer
 import TarnWatch
 
@@ -91,6 +91,9 @@ package final class Agent: Sendable {
   private let saving = Turns()
   /// nil where nothing is recorded.
   private let lock: FileLock?
+  private let ownSessions: Sessions?
+  /// nil where there is no place for them.
+  package var sessions: any SessionPort { ownSessions ?? NoSessions() }
 
   /// Reads the settings and what an earlier agent left.
   ///
@@ -119,6 +122,13 @@ package final class Agent: Sendable {
     lock = try parts.paths.state.flatMap { directory throws(PassFailure) in
       try AgentLock.acquire(directory) { parts.log.tell(.warning, $0, .of(code: "agent-lock")) }
     }
+    ownSessions = try lock.flatMap { _ in parts.paths.state }.map { directory throws(PassFailure) in
+      try PassFailure.translating {
+        try Sessions(
+          directory: directory + "/sessions", socket: running.settings.agent.socket,
+          pool: DownloaderPool(budget: budget, clock: parts.clock), log: parts.log, clock: parts.clock)
+      }
+    }
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
       parts.log.tell(
         .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
@@ -146,6 +156,8 @@ package final class Agent: Sendable {
   }
 
   // MARK: - The loop
+
+  func beginSessions() { ownSessions?.begin() }
 
   /// Runs until `end` was called and every pass has ended.
   package func run() {
@@ -187,6 +199,7 @@ package final class Agent: Sendable {
       tellListeners()
       sleep(atMost: idleSince == nil ? .longest : Self.afterglow)
     }
+    ownSessions?.end()
     save()
     watcher.withLock { $0 }?.close()
     tellListeners()

@@ -108,9 +108,13 @@ final class DownloadSession: Sendable {
 
   private var transfers: Int {
     get throws(LedgerFailure) {
-      let settings = try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) }
-      return max(1, min(64, settings?.transfers ?? SessionSettings.standardTransfers))
+      max(1, min(64, try settings().transfers ?? SessionSettings.standardTransfers))
     }
+  }
+
+  /// As they are stored. Any thread.
+  func settings() throws(LedgerFailure) -> SessionSettings {
+    try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) } ?? SessionSettings()
   }
 
   /// - Returns: false where it cannot begin; then its record says why.
@@ -219,12 +223,16 @@ final class DownloadSession: Sendable {
       let isSame = task.code == code
       (task.code, task.message) = (code, message)
       task.attempts += 1
-      guard case .long = patience, TaskVerdict.judge(code, wrongContents: isSame ? task.attempts : 1) == .wait
-      else {
+      let verdict = TaskVerdict.judge(code, wrongContents: isSame ? task.attempts : 1)
+      guard case .long = patience, verdict != .end else {
         (task.state, task.nextAttempt, task.ended) = (.failed, nil, now)
         return (task, [SessionEvent(.failed, time: now, of: task)])
       }
       task.state = .waiting
+      if verdict == .ask {
+        task.nextAttempt = nil
+        return (task, [SessionEvent(.needsRequest, time: now, of: task)])
+      }
       task.nextAttempt = now.adding(seconds: TaskBackOff.seconds(after: task.attempts, random: random))
       // Once for each reason: who looks again sees when.
       return (task, isSame ? [] : [SessionEvent(.waiting, time: now, of: task)])
@@ -244,6 +252,64 @@ final class DownloadSession: Sendable {
     download?.cancel()
     if isAtWork { return true }
     return try obey(order, number)
+  }
+
+  /// Its turn comes again. Any thread; `advance` begins it.
+  ///
+  /// - Returns: false where it is in none of these states.
+  func queue(_ number: Int64, from states: [TaskState]) throws(LedgerFailure) -> Bool {
+    try ledger.update(number) { task in
+      guard states.contains(task.state) else { return nil }
+      var task = task
+      (task.state, task.attempts, task.nextAttempt, task.ended) = (.queued, 0, nil, nil)
+      (task.code, task.message) = (nil, nil)
+      return (task, [])
+    } != nil
+  }
+
+  /// Goes on with another request, which keeps what the task is known by. What runs has it after its next failure. Any thread.
+  ///
+  /// - Returns: false where there is no such task, or it has ended.
+  /// - Throws: `TaskRequest.Refusal` for a request that is none.
+  func answer(_ number: Int64, url: String?, headers: [String]?) throws -> Bool {
+    guard var request = try ledger.task(number)?.request else { return false }
+    (request.url, request.headers) = (url ?? request.url, headers ?? request.headers)
+    try request.validate()
+    return try ledger.update(number) { task in
+      guard !task.state.isEnd else { return nil }
+      var task = task
+      task.request = request
+      if task.state == .waiting {
+        (task.state, task.attempts, task.nextAttempt, task.code, task.message) = (.queued, 0, nil, nil, nil)
+      }
+      return (task, [])
+    } != nil
+  }
+
+  /// Any thread.
+  func prioritize(_ number: Int64, _ priority: TaskPriority) throws(LedgerFailure) -> Bool {
+    try ledger.update(number) { task in
+      guard task.request.priority ?? .normal != priority else { return nil }
+      var task = task
+      task.request.priority = priority
+      return (task, [])
+    } != nil
+  }
+
+  /// Closed, all tasks ended, all events acknowledged. Any thread.
+  func isOver() throws(LedgerFailure) -> Bool {
+    guard try ledger.fact(.closed) != nil,
+      try ledger.tasks(in: TaskState.allCases.filter { !$0.isEnd }, limit: 1).isEmpty
+    else { return false }
+    return try ledger.acknowledged() == ledger.lastEvent()
+  }
+
+  /// Partial files of all tasks that have not ended go. Any thread but the loop's, before `close`.
+  func dropAll() {
+    let tasks = (try? ledger.tasks(limit: .max)) ?? []
+    for task in tasks where !task.state.isEnd { _ = try? give(.cancel, task.number) }
+    engine.close()
+    for task in tasks where !task.state.isEnd { folder.removePartial(of: task) }
   }
 
   @discardableResult

@@ -8,6 +8,8 @@ final class SessionLoop: Sendable {
   enum Message: Sendable {
     /// Something is new in a session.
     case wake(DownloadSession)
+    /// It is to be looked at again then.
+    case wakeAt(DownloadSession, Timestamp)
     case responded(DownloadSession, Int64)
     case ended(DownloadSession, Int64, SingleDownload.Outcome)
     /// Nothing more is heard of a session.
@@ -46,9 +48,11 @@ final class SessionLoop: Sendable {
   private func run() {
     /// Those that have something to do, and when at the latest.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
+    /// The same of what others asked for.
+    var later: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
     while true {
       let now = clock.time
-      let wait = due.values.map { $0.at - now }.min() ?? .seconds(3600)
+      let wait = (Array(due.values) + later.values).map { $0.at - now }.min() ?? .seconds(3600)
       let messages = state.wait(atMost: max(.milliseconds(1), wait)) { state -> [Message]? in
         guard !state.messages.isEmpty || state.isEnding else { return nil }
         defer { state.messages = [] }
@@ -58,9 +62,10 @@ final class SessionLoop: Sendable {
       for message in messages ?? [] {
         switch message {
         case .wake(let session): touched[ObjectIdentifier(session)] = session
+        case .wakeAt(let session, let at): later[ObjectIdentifier(session)] = (session, at)
         case .forget(let session):
           touched[ObjectIdentifier(session)] = nil
-          due[ObjectIdentifier(session)] = nil
+          (due[ObjectIdentifier(session)], later[ObjectIdentifier(session)]) = (nil, nil)
         case .responded(let session, let task):
           handle(session) { () throws(LedgerFailure) in try session.noteResponse(task) }
           changed(session, nil)
@@ -71,6 +76,10 @@ final class SessionLoop: Sendable {
       }
       if state.withLock({ $0.isEnding && $0.messages.isEmpty }) { return }
       for (key, (session, at)) in due where at <= clock.time { touched[key] = session }
+      for (key, (session, at)) in later where at <= clock.time {
+        touched[key] = session
+        later[key] = nil
+      }
       for (key, session) in touched {
         due[key] = nil
         handle(session) { () throws(LedgerFailure) in

@@ -53,11 +53,11 @@ package struct MirrorSettings: Sendable, Equatable {
   }
 
   /// What `isName` takes, for people.
-  static let nameRule = "a name has up to 64 bytes, no blanks, none of / . : and no - in front"
+  static let nameRule = "a name has up to 64 bytes, no blanks, none of / . : and no - in front, and is not session"
 
   /// What a name must not have: it would be taken for a path, a URL or a TARGET (`MIRROR:PATH`).
   package static func isName(_ name: String) -> Bool {
-    !name.isEmpty && name.utf8.count <= 64 && name.utf8.first != UInt8(ascii: "-")
+    !name.isEmpty && name != "session" && name.utf8.count <= 64 && name.utf8.first != UInt8(ascii: "-")
       && Printable.escape(name) == name
       && name.unicodeScalars.allSatisfy { !"/.:".unicodeScalars.contains($0) && !$0.properties.isWhitespace }
   }

@@ -54,10 +54,15 @@ package struct SessionEvent: Codable, Sendable, Equatable {
     case cancelled
     /// It is tried again later.
     case waiting
+    /// It waits for an answer: another URL, or other headers.
+    case needsRequest = "needs-request"
     /// No task is queued, running or waiting any more.
     case allDelivered = "all-delivered"
     /// Events before this one were dropped before anybody had acknowledged them.
     case eventsLost = "events-lost"
+
+    /// A program is woken for it.
+    package var isNews: Bool { self != .response && self != .waiting }
   }
 
   /// Of the session, from 1; 0 until it is stored. Only grows.

@@ -4,13 +4,15 @@ package enum TaskVerdict: Sendable, Equatable {
   case wait
   /// Trying again would not help.
   case end
+  /// The program has to say how to go on: the server wants other credentials, or a signed URL has expired.
+  case ask
 
   /// The table of failures: by the codes of downloads, of statuses (`http-404`) and of the folder.
   ///
   /// - Parameter wrongContents: how often in a row it was not the file that was asked for.
   package static func judge(_ code: String, wrongContents: Int = 0) -> TaskVerdict {
     if let status = HTTPStatus(name: code) {
-      return status.isTransient ? .wait : .end
+      return status.isTransient ? .wait : [401, 403].contains(status.code) ? .ask : .end
     }
     if let failure = DownloadFailure.Code(rawValue: code) {
       switch failure {

@@ -178,6 +178,22 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
+  /// Tasks, and the number of the event up to which they are as they are: no gap, and nothing twice.
+  package func snapshot(
+    in states: [TaskState], after: Int64, limit: Int
+  ) throws(LedgerFailure) -> (asOf: Int64, tasks: [TaskRecord]) {
+    let list = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    return try read { connection throws(LedgerFailure) in
+      let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'events'") {
+        row throws(LedgerFailure) in try row.integer(0)
+      }
+      let tasks = try connection.all(
+        "\(Self.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
+        [.integer(after), .limit(limit)], Self.read)
+      return (last ?? 0, tasks)
+    }
+  }
+
   /// Those whose turn is next.
   package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
@@ -298,15 +314,23 @@ package final class SessionLedger: TransferLedger {
     try read { connection throws(LedgerFailure) in
       try connection.all(
         "SELECT number, body FROM events WHERE number > ? ORDER BY number LIMIT ?",
-        [.integer(number), .limit(limit)]
-      ) { row throws(LedgerFailure) in
-        guard var event = JSONText.value(SessionEvent.self, from: try row.text(1)) else {
-          throw row.damaged(1)
-        }
-        event.number = try row.integer(0)
-        return event
-      }
+        [.integer(number), .limit(limit)], Self.event)
     }
+  }
+
+  /// The first event that nobody has acknowledged, and that a program is woken for.
+  package func firstNews() throws(LedgerFailure) -> SessionEvent? {
+    let codes = SessionEvent.Code.allCases.filter(\.isNews).map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    return try read { connection throws(LedgerFailure) in
+      try connection.first(
+        "SELECT number, body FROM events WHERE code IN (\(codes)) ORDER BY number LIMIT 1", [], Self.event)
+    }
+  }
+
+  private static func event(_ row: Statement) throws(LedgerFailure) -> SessionEvent {
+    guard var event = JSONText.value(SessionEvent.self, from: try row.text(1)) else { throw row.damaged(1) }
+    event.number = try row.integer(0)
+    return event
   }
 
   /// The number of the newest event; 0 when there never was one.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnControl
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -15,6 +16,7 @@ struct GetCommand: ParsableCommand {
         tarn get https://example.org/debian.iso
         tarn get --to ~/Downloads/ --sha256 9f86d0... https://example.org/debian.iso
         tarn get -i urls.txt --to /srv/files/
+        tarn get --background https://example.org/debian.iso   the agent does it
 
       A file appears under its name when all of it is there, and has the digest that was given. What was \
       fetched when a download is ended is kept: the same command goes on from there.
@@ -48,6 +50,13 @@ struct GetCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp("Trust the authorities in this PEM file.", valueName: "file"), completion: .file())
   var cacert: String?
+  @Flag(name: [.customShort("b"), .long], help: "Hand it to the agent, and return.") var background = false
+  @Option(help: ArgumentHelp("The session that it belongs to, with --background.", valueName: "id"))
+  var session: String?
+  @Option(help: ArgumentHelp("high, normal or low, with --background.", valueName: "priority"))
+  var priority: String?
+  @Option(help: ArgumentHelp("What the file is, for those who read the session.", valueName: "text"))
+  var label: String?
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("What to download.", valueName: "url")) var urls: [String] = []
 
@@ -59,6 +68,16 @@ struct GetCommand: ParsableCommand {
     if let existing, TaskRequest.Existing(rawValue: existing) == nil {
       throw ValidationError("--existing is one of fail, replace and keep-both")
     }
+    if !background, session != nil || priority != nil || label != nil {
+      throw ValidationError("--session, --priority and --label go with --background")
+    }
+    if background, limitRate != nil || cacert != nil || retries != nil {
+      throw ValidationError(
+        "--limit-rate, --cacert and --retries are of a download that this command waits for")
+    }
+    if let priority, TaskPriority(rawValue: priority) == nil {
+      throw ValidationError("--priority is one of high, normal and low")
+    }
     if !(1...64).contains(transfers) { throw ValidationError("--transfers is a number from 1 to 64") }
     if let retries, !(0...100).contains(retries) {
       throw ValidationError("--retries is a number from 0 to 100")
@@ -67,10 +86,34 @@ struct GetCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    if background { return try handOver(session) }
     var request = GetRequest(try tasks(session))
     request.transfers = transfers
     request.options = try options()
     try GetRun(session: session).run(request).end()
+  }
+
+  /// What a session is called where nobody says.
+  static let standardSession = "get"
+
+  private func handOver(_ session: Session) throws {
+    let id = self.session ?? Self.standardSession
+    let tasks = try tasks(session)
+    var added: [AddedTasks.Task] = []
+    try AgentLink(session.sources).ask { client in
+      _ = try client.openSession(id)
+      for start in stride(from: 0, to: tasks.count, by: ControlRoute.mostTasks) {
+        added += try client.add(
+          Array(tasks[start..<min(tasks.count, start + ControlRoute.mostTasks)]), to: id
+        ).tasks
+      }
+    }
+    if session.isJSON { return session.console.data(JSONText.line(AddedTasks(added))) }
+    for (task, url) in zip(added, tasks.map(\.url)) {
+      let was = task.wasThere ? ", was there" : ""
+      session.console.data(
+        "session:\(id)/\(task.number)  \(task.state.rawValue)\(was)  \(Printable.escape(url))")
+    }
   }
 
   private func options() throws -> PassOptions {
@@ -92,6 +135,8 @@ struct GetCommand: ParsableCommand {
       task.existing = existing.flatMap(TaskRequest.Existing.init)
       task.makeDirectories = makeDirectories ? true : nil
       task.headers = headers
+      task.priority = priority.flatMap(TaskPriority.init)
+      task.label = label
       return task
     }
   }
@@ -116,7 +161,7 @@ extension String {
 
 extension Session {
   /// - Throws: `configuration` for a file that cannot be read.
-  fileprivate func text(of path: String, option: String) throws(PassFailure) -> String {
+  func text(of path: String, option: String) throws(PassFailure) -> String {
     if path == "-" { return StandardInputText.read() }
     guard let text = TextFile.read(tarn.absolute(path), limit: 16 << 20) else {
       throw PassFailure(

@@ -20,10 +20,11 @@ struct Root: ParsableCommand {
       """,
     version: "tarn \(Tarn.version)",
     subcommands: [
-      SyncCommand.self, GetCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self, VerifyCommand.self,
+      SyncCommand.self, GetCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self,
+      VerifyCommand.self,
       ApproveCommand.self, TrashCommand.self, ForgetCommand.self, AgentCommand.self,
       PauseCommand.self, ResumeCommand.self, RetryCommand.self, CancelCommand.self, PrioritizeCommand.self,
       LimitCommand.self, ReloadCommand.self, ScheduleCommand.self, FeedsCommand.self, EventsCommand.self,
-      ConfigCommand.self,
+      SessionCommand.self, ConfigCommand.self,
     ])
 }

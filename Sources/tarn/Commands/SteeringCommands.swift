@@ -20,6 +20,40 @@ struct SteeringTargets: ParsableArguments {
   }
 }
 
+/// `session:ID`, or `session:ID/TASK`.
+private struct SessionTarget {
+  let id: String
+  let task: Int64?
+
+  /// - Returns: nil for a word that is no session's.
+  /// - Throws: `usage` for one whose task is no number.
+  init?(_ word: String) throws(PassFailure) {
+    guard word.hasPrefix("session:") else { return nil }
+    let parts = word.dropFirst(8).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    id = String(parts[0])
+    task = parts.count == 2 ? Int64(parts[1]) : nil
+    guard parts.count == 1 || task != nil else {
+      throw PassFailure(
+        .usage, code: "usage", "\(Printable.escape(word)): a task is a number",
+        hint: "'tarn session show \(ShellWord.quote(id))' lists them")
+    }
+  }
+
+  func order(_ verb: ControlCommand.Verb, _ priority: ControlCommand.Priority?) -> SessionOrder {
+    let word: SessionOrder.Verb =
+      switch verb {
+      case .pause: .suspend
+      case .cancel: .cancel
+      case .prioritize: .prioritize
+      case .retry: .retry
+      default: .resume
+      }
+    var order = SessionOrder(word, task: task)
+    order.priority = priority.flatMap { TaskPriority(rawValue: $0.rawValue) }
+    return order
+  }
+}
+
 /// What the commands that steer a running agent have in common.
 struct Steering {
   let session: Session
@@ -41,6 +75,10 @@ struct Steering {
     let link = AgentLink(session.sources)
     var statuses: [ExitStatus] = []
     for word in words {
+      if let target = try SessionTarget(word) {
+        statuses.append(give(target.order(verb, priority), target.id, link))
+        continue
+      }
       try RawArguments.refuseOtherBytes(
         "the mirror", RawArguments.bytes(of: word).prefix { $0 != UInt8(ascii: ":") })
       var command = ControlCommand(verb, target(word))
@@ -53,6 +91,15 @@ struct Steering {
       }
     }
     try ExitStatus.worst(statuses).end()
+  }
+
+  private func give(_ order: SessionOrder, _ id: String, _ link: AgentLink) -> ExitStatus {
+    do throws(PassFailure) {
+      show(try link.ask { try $0.order(order, id) })
+      return .inSync
+    } catch {
+      return session.tell(error)
+    }
   }
 
   /// MIRROR, or MIRROR:PATH. A word with a slash before its first colon is a folder.

@@ -1,0 +1,415 @@
+import Glibc
+import Logging
+import TarnCore
+import TarnCrypto
+import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TarnServer
+import TarnTransfer
+
+/// The sessions of an agent: each a directory with its ledger. Any thread.
+final class Sessions: SessionPort {
+  private struct Open {
+    let session: DownloadSession
+    let progress: PassProgress
+    var listeners: [UInt64: @Sendable () -> Void] = [:]
+    var wake = WakeState()
+  }
+
+  private struct State {
+    var sessions: [String: Open] = [:]
+    var lastListener: UInt64 = 0
+    var isEnding = false
+  }
+
+  /// Where they lie: `$STATE/sessions`.
+  private let directory: String
+  private let pool: DownloaderPool
+  private let log: Logger
+  private let clock: any Clock
+  private let names = FinalNames()
+  private let state = Locked(State())
+  /// One at a time makes or forgets a session.
+  private let making = Turns()
+  private let loop: SessionLoop
+  private let changes: Changes
+  private let waker: Waker
+
+  /// What the loop says, handed on.
+  private final class Changes: Sendable {
+    private let receiver = Locked<(@Sendable (DownloadSession, LedgerFailure?) -> Void)?>(nil)
+
+    func attach(_ receiver: @escaping @Sendable (DownloadSession, LedgerFailure?) -> Void) {
+      self.receiver.withLock { $0 = receiver }
+    }
+
+    func tell(_ session: DownloadSession, _ failure: LedgerFailure?) {
+      receiver.withLock { $0 }?(session, failure)
+    }
+  }
+
+  /// - Throws: why the thread of sessions cannot be made.
+  init(directory: String, socket: String?, pool: DownloaderPool, log: Logger, clock: any Clock)
+    throws(ThreadFailure)
+  {
+    (self.directory, self.pool, self.log, self.clock) = (directory, pool, log, clock)
+    let changes = Changes()
+    self.changes = changes
+    loop = SessionLoop(clock: clock) { session, failure in changes.tell(session, failure) }
+    waker = Waker(socket: socket, clock: clock)
+    try loop.start()
+    changes.attach { [weak self] session, failure in self?.changed(session, failure) }
+  }
+
+  /// Opens what earlier agents left; what was at work goes on.
+  func begin() {
+    TextFile.makeDirectories(directory)
+    guard let entries = opendir(directory) else { return }
+    defer { closedir(entries) }
+    while let entry = readdir(entries) {
+      let id = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard SessionDocument.isID(id), TextFile.isDirectory("\(directory)/\(id)") else { continue }
+      do {
+        _ = try makeOpen(id)
+      } catch {
+        log.tell(
+          .error, "session \(id) cannot be opened: \(PassFailure(translating: error).message)",
+          .of(code: "session-failed"))
+      }
+    }
+  }
+
+  /// What runs ends, and goes on with the next agent.
+  func end() {
+    let open = state.withLock { state in
+      state.isEnding = true
+      return Array(state.sessions.values)
+    }
+    waker.end()
+    for open in open { open.session.close() }
+    loop.end()
+  }
+
+  // MARK: Opening
+
+  private func makeOpen(_ id: String) throws -> Open {
+    try making.take {
+      if let known = state.withLock({ $0.sessions[id] }) { return known }
+      let place = "\(directory)/\(id)"
+      TextFile.makeDirectories(place)
+      let ledger = try SessionLedger(directory: place, clock: clock)
+      var network = NetworkSettings()
+      network.userAgent = "tarn/\(Tarn.version)"
+      network.allowsAskedPrivateAddresses = true
+      let progress = PassProgress(clock: clock)
+      let session = try DownloadSession(
+        id: id, ledger: ledger,
+        folder: SessionFolder(id: id, names: names, hashing: OpenSSLHashing()),
+        downloader: try pool.downloader(mirror: "session:\(id)", settings: network), progress: progress,
+        clock: clock, random: SystemRandom(), post: { [loop] in loop.post($0) })
+      let open = Open(session: session, progress: progress)
+      state.withLock { $0.sessions[id] = open }
+      loop.post(.wake(session))
+      return open
+    }
+  }
+
+  private func find(_ id: String) throws(ControlFailure) -> Open {
+    if let open = state.withLock({ $0.sessions[id] }) { return open }
+    throw ControlFailure(
+      .notFound, code: "no-such-session", "there is no session '\(Printable.escape(id))'",
+      hint: "'tarn session list' lists them, 'tarn session open ID' makes one")
+  }
+
+  private func changed(_ session: DownloadSession, _ failure: LedgerFailure?) {
+    if let failure, !state.withLock({ $0.isEnding }) {
+      log.tell(.error, "session \(session.id): \(failure.message)", .of(code: failure.code.rawValue))
+    }
+    for listener in state.withLock({ $0.sessions[session.id].map { Array($0.listeners.values) } }) ?? [] {
+      listener()
+    }
+    wake(session)
+    forgetIfOver(session)
+  }
+
+  private static func translating<Result>(_ body: () throws -> Result) throws(ControlFailure) -> Result {
+    do {
+      return try body()
+    } catch let failure as ControlFailure {
+      throw failure
+    } catch let failure as TaskRequest.Refusal {
+      throw ControlFailure(.usage, code: failure.code, failure.message)
+    } catch {
+      let failure = PassFailure(translating: error)
+      throw ControlFailure(.storage, code: failure.code, failure.message, hint: failure.hint)
+    }
+  }
+
+  // MARK: SessionPort
+
+  func list() throws(ControlFailure) -> SessionList {
+    let ids = state.withLock { $0.sessions.keys.sorted() }
+    var documents: [SessionDocument] = []
+    for id in ids { documents.append(try show(id)) }
+    return SessionList(documents)
+  }
+
+  func open(
+    _ id: String, _ settings: SessionSettings?, isUpdate: Bool
+  ) throws(ControlFailure) -> SessionDocument {
+    guard SessionDocument.isID(id) else {
+      throw ControlFailure(
+        .usage, code: "session-id", "'\(Printable.escape(id))' is no id of a session",
+        hint: "an id has 1 to 64 letters, digits, '-', '_' and '.', and begins with a letter or digit")
+    }
+    if let transfers = settings?.transfers, !(1...64).contains(transfers) {
+      throw ControlFailure(.usage, code: "settings-refused", "transfers is a number from 1 to 64")
+    }
+    if settings?.wake?.isEmpty == true || settings?.wake?.first?.hasPrefix("/") == false {
+      throw ControlFailure(
+        .usage, code: "settings-refused", "wake is an absolute path of a program, and its arguments")
+    }
+    let (isNew, session) = try Self.translating {
+      let isNew = state.withLock { $0.sessions[id] == nil }
+      return (isNew, try makeOpen(id).session)
+    }
+    let stored = try Self.translating { try session.settings() }
+    if let settings, isNew || isUpdate {
+      try Self.translating { try session.ledger.set(.settings, JSONText.line(settings)) }
+      loop.post(.wake(session))
+    }
+    var document = try show(id)
+    if let settings, !isNew, !isUpdate { document.differs = settings.names(unlike: stored) }
+    return document
+  }
+
+  func show(_ id: String) throws(ControlFailure) -> SessionDocument {
+    let open = try find(id)
+    return try Self.translating {
+      let ledger = open.session.ledger
+      let counts = try ledger.counts()
+      var document = SessionDocument(
+        id: id, settings: try open.session.settings(), isClosed: try ledger.fact(.closed) != nil,
+        tasks: Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) }),
+        lastEvent: try ledger.lastEvent(), acknowledged: try ledger.acknowledged())
+      document.wake = state.withLock { $0.sessions[id]?.wake.document }
+      return document
+    }
+  }
+
+  func add(_ tasks: [TaskRequest], to id: String) throws(ControlFailure) -> AddedTasks {
+    let session = try find(id).session
+    return try Self.translating {
+      for task in tasks {
+        try task.validate()
+        try refuseMirror(task)
+      }
+      guard try session.ledger.fact(.closed) == nil else {
+        throw ControlFailure(
+          .conflict, code: "session-closed", "session '\(id)' is closed: it takes no more tasks",
+          hint: "open another one")
+      }
+      let added = try session.ledger.add(tasks, now: clock.time)
+      loop.post(.wake(session))
+      return AddedTasks(
+        added.map { .init(number: $0.task.number, state: $0.task.state, wasThere: $0.wasThere) })
+    }
+  }
+
+  /// A mirror's folder is what its feed says: nothing else belongs there.
+  private func refuseMirror(_ task: TaskRequest) throws(ControlFailure) {
+    guard let place = TaskPlace(task.to) else { return }
+    var directory = place.directory
+    while true {
+      var status = stat()
+      if stat("\(directory == "/" ? "" : directory)/.tarn", &status) == 0 {
+        throw ControlFailure(
+          .conflict, code: "destination-in-mirror",
+          "\(Printable.escape(task.to)) lies in the mirror \(Printable.escape(directory))",
+          hint: "choose a folder that is no mirror")
+      }
+      guard directory != "/", let slash = directory.lastIndex(of: "/") else { return }
+      directory = slash == directory.startIndex ? "/" : String(directory[..<slash])
+    }
+  }
+
+  func tasks(
+    of id: String, in states: [TaskState], after number: Int64, limit: Int
+  ) throws(ControlFailure) -> TaskPage {
+    let open = try find(id)
+    return try Self.translating {
+      let (asOf, tasks) = try open.session.ledger.snapshot(
+        in: states.isEmpty ? TaskState.allCases : states, after: number, limit: limit + 1)
+      let running = Dictionary(
+        open.progress.snapshot().transfers.map { ($0.path.task, $0) }
+      ) { first, _ in first }
+      let documents = tasks.prefix(limit).map { task in
+        var document = TaskDocument(task)
+        guard task.state == .running else { return document }
+        let activity = running[task.number]
+        document.received = activity?.received
+        document.expected = activity?.total ?? task.request.expectedBytes
+        document.rate = activity?.rate
+        return document
+      }
+      return TaskPage(asOf: asOf, tasks: Array(documents), hasMore: tasks.count > limit)
+    }
+  }
+
+  func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage {
+    let session = try find(id).session
+    return try Self.translating {
+      let events = try session.ledger.events(after: number, limit: limit + 1)
+      return SessionEventPage(events: Array(events.prefix(limit)), hasMore: events.count > limit)
+    }
+  }
+
+  func subscribe(
+    _ id: String, _ wake: @escaping @Sendable () -> Void
+  ) throws(ControlFailure) -> AgentSubscription {
+    _ = try find(id)
+    let number = state.withLock { state in
+      state.lastListener += 1
+      state.sessions[id]?.listeners[state.lastListener] = wake
+      return state.lastListener
+    }
+    return AgentSubscription { [self] in
+      let session = state.withLock { state in
+        state.sessions[id]?.listeners[number] = nil
+        return state.sessions[id]?.session
+      }
+      // Nobody reads it any more: its program may have to be woken.
+      if let session { self.wake(session) }
+    }
+  }
+
+  // MARK: Orders
+
+  func order(_ order: SessionOrder, _ id: String) throws(ControlFailure) -> ControlAnswer {
+    let session = try find(id).session
+    return try Self.translating {
+      switch order.verb {
+      case .acknowledge: return try acknowledge(order.number ?? 0, session)
+      case .close:
+        try session.ledger.set(.closed, clock.time.rfc3339)
+        loop.post(.wake(session))
+        return ControlAnswer("session '\(id)' takes no more tasks")
+      case .forget:
+        forget(session)
+        return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
+      case .answer:
+        guard let task = order.task, try session.answer(task, url: order.url, headers: order.headers) else {
+          throw ControlFailure(
+            .notFound, code: "no-such-task", "there is no such task, or it has ended",
+            hint: "'tarn session show \(id)' lists them")
+        }
+        loop.post(.wake(session))
+        return ControlAnswer("task \(task) goes on with that")
+      case .suspend, .resume, .cancel, .retry, .prioritize: return try steer(order, session)
+      }
+    }
+  }
+
+  private func acknowledge(_ number: Int64, _ session: DownloadSession) throws -> ControlAnswer {
+    let before = try session.ledger.acknowledged()
+    let now = try session.ledger.acknowledge(number)
+    state.withLock { $0.sessions[session.id]?.wake.acknowledged() }
+    loop.post(.wake(session))
+    return ControlAnswer("events up to \(now) are acknowledged", wasSo: now == before)
+  }
+
+  private func steer(_ order: SessionOrder, _ session: DownloadSession) throws -> ControlAnswer {
+    let numbers: [Int64]
+    if let task = order.task {
+      guard try session.ledger.task(task) != nil else {
+        throw ControlFailure(
+          .notFound, code: "no-such-task", "session '\(session.id)' has no task \(task)",
+          hint: "'tarn session show \(session.id)' lists them")
+      }
+      numbers = [task]
+    } else {
+      numbers = try session.ledger.tasks(limit: .max).map(\.number)
+    }
+    var changed = 0
+    for number in numbers where try carryOut(order, number, session) { changed += 1 }
+    loop.post(.wake(session))
+    let done =
+      switch order.verb {
+      case .suspend: "suspended"
+      case .resume: "resumed"
+      case .cancel: "cancelled"
+      case .retry: "tried again"
+      default: "set to \(order.priority?.rawValue ?? "normal")"
+      }
+    return ControlAnswer(
+      changed == 0 ? "nothing had to be changed" : "\(Units.count(changed, "task")) \(done)",
+      wasSo: changed == 0)
+  }
+
+  private func carryOut(
+    _ order: SessionOrder, _ number: Int64, _ session: DownloadSession
+  ) throws(LedgerFailure) -> Bool {
+    switch order.verb {
+    case .suspend: try session.give(.suspend, number)
+    case .cancel: try session.give(.cancel, number)
+    case .resume: try session.queue(number, from: [.suspended])
+    case .retry: try session.queue(number, from: [.waiting, .failed, .cancelled])
+    default: try session.prioritize(number, order.priority ?? .normal)
+    }
+  }
+
+  /// A closed session whose tasks have ended and whose events are acknowledged is over.
+  private func forgetIfOver(_ session: DownloadSession) {
+    guard (try? session.isOver()) == true else { return }
+    // Not on the loop's thread, which the session's end waits for.
+    _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session) }
+  }
+
+  private func forget(_ session: DownloadSession) {
+    making.take {
+      guard state.withLock({ $0.sessions.removeValue(forKey: session.id) }) != nil else { return }
+      loop.post(.forget(session))
+      session.dropAll()
+      session.close()
+      let place = "\(directory)/\(session.id)"
+      for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] { unlink("\(place)/\(name)") }
+      rmdir(place)
+    }
+  }
+
+  // MARK: Waking programs
+
+  /// Runs the session's command when there is news that nobody reads.
+  private func wake(_ session: DownloadSession) {
+    let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
+    guard !isRead, let settings = try? session.settings(), let command = settings.wake,
+      let first = try? session.ledger.firstNews()
+    else { return }
+    let isDue = state.withLock { state in
+      guard !state.isEnding else { return false }
+      return state.sessions[session.id]?.wake.begin(first.number, now: clock.time) == true
+    }
+    guard isDue else { return retryWake(session) }
+    waker.run(command, session: session.id, first: first) { [weak self] message in
+      guard let self else { return }
+      state.withLock { $0.sessions[session.id]?.wake.ended(message, now: self.clock.time) }
+      loop.post(.wake(session))
+    }
+  }
+
+  private func retryWake(_ session: DownloadSession) {
+    guard let due = state.withLock({ $0.sessions[session.id]?.wake.due }) else { return }
+    loop.post(.wakeAt(session, due))
+  }
+}
+
+extension SessionSettings {
+  /// Names of what another one has otherwise.
+  fileprivate func names(unlike other: SessionSettings) -> [String] {
+    [transfers != other.transfers ? "transfers" : nil, wake != other.wake ? "wake" : nil].compactMap { $0 }
+  }
+}

@@ -1,0 +1,97 @@
+internal import TarnCore
+
+/// A handle of one download of a session. A value: dropping it cancels nothing.
+public struct DownloadTask: Sendable, Hashable {
+  /// Of the session, from 1; never changes, and is never given twice.
+  public let number: Int64
+  public let session: BackgroundSession
+  /// It was in the session before it was asked for.
+  public let wasThere: Bool
+
+  public enum State: String, Sendable, Hashable, CaseIterable {
+    /// It waits for `resume()`.
+    case suspended
+    /// It waits for its turn.
+    case queued
+    case running
+    /// Something failed that may be over in a while, or needs an answer.
+    case waiting
+    case finished, failed, cancelled
+  }
+
+  /// How a task is, at an instant.
+  public struct Status: Sendable {
+    public var task: DownloadTask
+    public var state: State
+    /// As it was asked for.
+    public var url: String
+    public var destination: String
+    /// Where the file is, or is going to be; nil until the server has named it.
+    public var path: String?
+    public var progress: Progress
+    /// Of the finished file, as `sha256:HEX`.
+    public var digest: String?
+    /// Why it waits or has failed: a stable code, and words for a person.
+    public var reason: String?
+    public var message: String?
+    public var label: String?
+    public var userInfo: String?
+
+    init(_ document: TaskDocument, _ session: BackgroundSession) {
+      let record = document.task
+      task = DownloadTask(number: record.number, session: session, wasThere: true)
+      state = State(rawValue: record.state.rawValue) ?? .waiting
+      (url, destination, path) = (record.request.url, record.request.to, record.path)
+      (digest, reason, message) = (record.digest, record.code, record.message)
+      (label, userInfo) = (record.request.label, record.request.userInfo)
+      progress = Progress(
+        received: document.received ?? record.bytes ?? 0,
+        expected: record.bytes ?? document.expected ?? record.request.expectedBytes,
+        bytesPerSecond: document.rate ?? 0)
+    }
+  }
+
+  /// How far a download is.
+  public struct Progress: Sendable, Hashable {
+    /// Bytes.
+    public var received: UInt64
+    /// Bytes of the whole file; nil where neither the server nor the request says.
+    public var expected: UInt64?
+    public var bytesPerSecond: UInt64
+
+    /// From 0 to 1; nil where the size is not known. Only a finished file is 1.
+    public var fraction: Double? {
+      guard let expected, expected > 0 else { return nil }
+      return min(Double(received) / Double(expected), 1)
+    }
+  }
+
+  /// Partial files stay. What has ended is left as it is.
+  public func suspend() async throws(TarnError) { try await order(.suspend) }
+  public func resume() async throws(TarnError) { try await order(.resume) }
+  /// Its partial file goes. To cancel what is gone already is no error.
+  public func cancel() async throws(TarnError) { try await order(.cancel) }
+  /// What waits, failed or was cancelled is queued again.
+  public func retry() async throws(TarnError) { try await order(.retry) }
+
+  public func setPriority(_ priority: DownloadRequest.Priority) async throws(TarnError) {
+    var order = SessionOrder(.prioritize, task: number)
+    order.priority = TaskPriority(rawValue: priority.rawValue)
+    try await session.order(order)
+  }
+
+  /// Goes on with another URL, as where a signed one has expired. The partial file stays as long as the server still has the same
+  /// version, and the task is still known by the URL that it was added with.
+  ///
+  /// - Parameter headers: in place of those that it has; nil for the same.
+  public func refresh(url: String? = nil, headers: [String: String]? = nil) async throws(TarnError) {
+    var order = SessionOrder(.answer, task: number)
+    order.url = url
+    order.headers = headers.map { $0.map { "\($0): \($1)" }.sorted() }
+    try await session.order(order)
+  }
+
+  private func order(_ verb: SessionOrder.Verb) async throws(TarnError) {
+    try await session.order(SessionOrder(verb, task: number))
+  }
+}

@@ -1,0 +1,142 @@
+internal import TarnControl
+internal import TarnCore
+internal import TarnRuntime
+
+/// Something that happened in a session. Events are numbered and stored; each is delivered at least once, until it is acknowledged.
+public struct DownloadEvent: Sendable {
+  public enum Kind: Sendable, Hashable {
+    /// The server answered.
+    case response
+    case finished
+    /// - Parameters:
+    ///   - reason: a stable code, such as `http-404` or `digest-mismatch`.
+    ///   - message: for a person.
+    case failed(reason: String, message: String)
+    case cancelled
+    /// It is tried again later.
+    case waiting(reason: String, message: String)
+    /// The server refused (401, 403): `DownloadTask.refresh` answers.
+    case needsRequest(reason: String, message: String)
+    /// After the last event of all tasks, and again after each later batch; with how many ended since the one before.
+    case allDelivered(finished: Int, failed: Int)
+    /// Events up to this number are gone, and nobody had acknowledged them.
+    case eventsLost(upTo: Int64)
+  }
+
+  /// The head of the server's answer.
+  public struct Response: Sendable, Hashable {
+    public var status: Int
+    /// After redirects.
+    public var url: String
+    public var contentType: String?
+    /// Bytes of the whole file.
+    public var contentLength: UInt64?
+    public var etag: String?
+    public var lastModified: String?
+  }
+
+  /// Of the session; only grows.
+  public var number: Int64
+  public var kind: Kind
+  /// nil for what is about the session.
+  public var task: DownloadTask?
+  public var url: String?
+  /// Where the file is.
+  public var path: String?
+  /// Of the finished file.
+  public var bytes: UInt64?
+  public var digest: String?
+  public var label: String?
+  public var userInfo: String?
+  public var response: Response?
+
+  init?(_ event: SessionEvent, _ session: BackgroundSession) {
+    let (reason, message) = (event.reason ?? "", event.message ?? "")
+    switch event.code {
+    case .response: kind = .response
+    case .finished: kind = .finished
+    case .failed: kind = .failed(reason: reason, message: message)
+    case .cancelled: kind = .cancelled
+    case .waiting: kind = .waiting(reason: reason, message: message)
+    case .needsRequest: kind = .needsRequest(reason: reason, message: message)
+    case .allDelivered: kind = .allDelivered(finished: event.finished ?? 0, failed: event.failed ?? 0)
+    case .eventsLost: kind = .eventsLost(upTo: event.lostUpTo ?? 0)
+    }
+    number = event.number
+    task = event.task.map { DownloadTask(number: $0, session: session, wasThere: true) }
+    (url, path, bytes, digest) = (event.url, event.path, event.bytes, event.digest)
+    (label, userInfo) = (event.label, event.userInfo)
+    response = event.response.map { response in
+      Response(
+        status: response.status, url: response.url, contentType: response.contentType,
+        contentLength: response.contentLength, etag: response.etag, lastModified: response.lastModified)
+    }
+  }
+}
+
+extension BackgroundSession {
+  /// The session's events as they come, in their order. The agent may end and begin again meanwhile; nothing is missed.
+  ///
+  /// - Parameter number: behind the event with this number; nil for all that are not acknowledged.
+  /// - Returns: a stream that ends when it is not read any more, or with an error: where there is no such session, or no agent.
+  public func events(after number: Int64? = nil) -> AsyncThrowingStream<DownloadEvent, any Error> {
+    AsyncThrowingStream { continuation in
+      let reader = EventReader(self, after: number ?? 0, continuation)
+      continuation.onTermination = { _ in reader.end() }
+      reader.start()
+    }
+  }
+}
+
+/// Follows a session on a thread of its own.
+private final class EventReader: Sendable {
+  private let session: BackgroundSession
+  private let first: Int64
+  private let continuation: AsyncThrowingStream<DownloadEvent, any Error>.Continuation
+  private let client: ControlClient
+  private let ended = Gate()
+
+  init(
+    _ session: BackgroundSession, after number: Int64,
+    _ continuation: AsyncThrowingStream<DownloadEvent, any Error>.Continuation
+  ) {
+    (self.session, self.first, self.continuation) = (session, number, continuation)
+    client = session.agent.client()
+  }
+
+  func start() {
+    do {
+      _ = try WorkerThread.start(name: "tarn-events") { [self] in run() }
+    } catch {
+      continuation.finish(throwing: TarnError.failed("no thread can be made"))
+    }
+  }
+
+  func end() {
+    ended.open()
+    client.end()
+  }
+
+  private func run() {
+    var reached = first
+    var failures = 0
+    while !ended.isOpen {
+      do {
+        _ = try client.followSession(session.identifier, after: reached) { event in
+          (reached, failures) = (event.number, 0)
+          if let event = DownloadEvent(event, session) { continuation.yield(event) }
+          return !ended.isOpen
+        }
+      } catch {
+        let error = TarnError(error)
+        // An agent that begins again is waited for, for a while.
+        guard case .agentUnavailable = error, failures < 30 else {
+          return continuation.finish(throwing: error)
+        }
+        failures += 1
+      }
+      if ended.wait(atMost: .seconds(1)) { break }
+    }
+    continuation.finish()
+  }
+}

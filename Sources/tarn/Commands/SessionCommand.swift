@@ -1,0 +1,362 @@
+import ArgumentParser
+import TarnAgent
+import TarnControl
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// `tarn session`.
+struct SessionCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "session",
+    abstract: "Downloads that the agent makes in the background.",
+    discussion: """
+      Examples:
+        tarn session list
+        tarn session show backup
+        tarn session events --follow backup
+        tarn session wait backup
+
+      A session belongs to the user who made it, and outlives the program that did. Its events are kept until \
+      somebody acknowledges them.
+      """,
+    subcommands: [
+      SessionListCommand.self, SessionOpenCommand.self, SessionSetCommand.self, SessionShowCommand.self,
+      SessionEventsCommand.self, SessionAckCommand.self, SessionAnswerCommand.self, SessionWaitCommand.self,
+      SessionCloseCommand.self,
+      SessionForgetCommand.self,
+    ])
+}
+
+/// `tarn session list`.
+struct SessionListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the sessions.", usage: "tarn session list [options]",
+    discussion: """
+      Examples:
+        tarn session list
+        tarn session list --json
+      """)
+  @OptionGroup var common: CommonOptions<NoneShown>
+
+  func run() throws {
+    let session = try Session(common)
+    let list = try AgentLink(session.sources).ask { try $0.sessions() }
+    if session.isJSON { return session.console.data(JSONText.line(list)) }
+    if list.sessions.isEmpty { session.say("there is no session: tarn get --background URL makes one") }
+    for document in list.sessions { session.console.data(SessionText.line(document)) }
+  }
+}
+
+/// The settings of a session.
+struct SessionSettingsOptions: ParsableArguments {
+  @Option(name: [.customShort("N"), .long], help: ArgumentHelp("Transfers at a time.", valueName: "n"))
+  var transfers: Int?
+  @Option(
+    parsing: .upToNextOption,
+    help: ArgumentHelp(
+      "Run this program when there is news that nobody reads.", valueName: "command"))
+  var wake: [String] = []
+
+  func settings(over old: SessionSettings = SessionSettings()) -> SessionSettings? {
+    guard transfers != nil || !wake.isEmpty else { return nil }
+    var settings = old
+    settings.transfers = transfers ?? settings.transfers
+    if !wake.isEmpty { settings.wake = wake }
+    return settings
+  }
+}
+
+/// `tarn session open`.
+struct SessionOpenCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "open", abstract: "Make a session, or see how it is set.",
+    usage: "tarn session open [options] ID",
+    discussion: """
+      Examples:
+        tarn session open backup
+        tarn session open -N 2 backup
+      """)
+  @OptionGroup var options: SessionSettingsOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws {
+    let session = try Session(common)
+    let document = try AgentLink(session.sources).ask { try $0.openSession(id, options.settings()) }
+    if session.isJSON { return session.console.data(JSONText.line(document)) }
+    session.console.data(SessionText.line(document))
+    if let differs = document.differs, !differs.isEmpty {
+      session.say(
+        "it was there, and its settings stay: \(differs.joined(separator: ", ")) differ; 'tarn session set' changes them"
+      )
+    }
+  }
+}
+
+/// `tarn session set`.
+struct SessionSetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change how a session is set.", usage: "tarn session set [options] ID",
+    discussion: """
+      Examples:
+        tarn session set -N 8 backup
+        tarn session set backup --wake /usr/local/bin/collect backup
+      """)
+  @OptionGroup var options: SessionSettingsOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws {
+    let session = try Session(common)
+    let document = try AgentLink(session.sources).ask { client in
+      let old = try client.session(id).settings
+      return try client.openSession(id, options.settings(over: old) ?? old, isUpdate: true)
+    }
+    if session.isJSON { return session.console.data(JSONText.line(document)) }
+    session.console.data(SessionText.line(document))
+  }
+}
+
+/// `tarn session show`.
+struct SessionShowCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show a session and its tasks.", usage: "tarn session show [options] ID",
+    discussion: """
+      Examples:
+        tarn session show backup
+        tarn session show --json backup
+      """)
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws {
+    let session = try Session(common)
+    try AgentLink(session.sources).ask { client in
+      let document = try client.session(id)
+      session.console.data(session.isJSON ? JSONText.line(document) : SessionText.line(document))
+      var after: Int64 = 0
+      while true {
+        let page = try client.tasks(of: id, after: after)
+        for task in page.tasks {
+          session.console.data(session.isJSON ? JSONText.line(task) : SessionText.line(task))
+        }
+        guard page.hasMore, let last = page.tasks.last else { return }
+        after = last.task.number
+      }
+    }
+  }
+}
+
+/// `tarn session events`.
+struct SessionEventsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "events", abstract: "Show what happened in a session.",
+    usage: "tarn session events [options] ID",
+    discussion: """
+      Examples:
+        tarn session events backup              all that nobody has acknowledged
+        tarn session events --follow backup     and those that come, until Ctrl-C
+        tarn session events --after 12 --json backup
+      """)
+  @Flag(help: "Go on with events as they come.") var follow = false
+  @Option(help: ArgumentHelp("Only what came after the event with that number.", valueName: "n")) var after:
+    Int64 =
+      0
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws {
+    let session = try Session(common)
+    let link = AgentLink(session.sources)
+    if follow { return try SessionFollower(session: session, link: link, id: id).run(after: after).end() }
+    try link.ask { client in
+      var after = after
+      while true {
+        let page = try client.events(of: id, after: after)
+        for event in page.events { SessionText.show(event, session) }
+        guard page.hasMore, let last = page.events.last else { return }
+        after = last.number
+      }
+    }
+    session.console.flush()
+  }
+}
+
+/// Follows a session's events. An agent that ends, or begins, in the meantime makes no gap.
+struct SessionFollower {
+  let session: Session
+  let link: AgentLink
+  let id: String
+
+  /// - Parameter each: false ends it.
+  func run(
+    after start: Int64, _ each: ((SessionEvent) -> Bool)? = nil
+  ) throws(PassFailure) -> ExitStatus {
+    let (ended, isOver) = (Gate(), Locked(false))
+    let clients = Locked<ControlClient?>(nil)
+    Interruption.shared.arm(StopFlag()) {
+      ended.open()
+      clients.withLock { $0 }?.end()
+    } report: {
+    }
+    defer { Interruption.shared.disarm() }
+    var reached = start
+    // The first time it is an error that nobody answers.
+    _ = try link.ask { try $0.session(id) }
+    while !ended.isOpen {
+      do throws(PassFailure) {
+        _ = try link.tryAsking { client in
+          clients.withLock { $0 = client }
+          _ = try client.followSession(id, after: reached) { event in
+            reached = event.number
+            let goesOn = each?(event) ?? show(event)
+            if !goesOn { isOver.withLock { $0 = true } }
+            return goesOn && !ended.isOpen
+          }
+        }
+      } catch {
+        if error.code == "no-such-session" { throw error }
+      }
+      if isOver.withLock({ $0 }) { return .inSync }
+      if ended.wait(atMost: .seconds(1)) { break }
+    }
+    return ExitStatus.stopped(by: Interruption.shared.received)
+  }
+
+  private func show(_ event: SessionEvent) -> Bool {
+    SessionText.show(event, session)
+    session.console.flush()
+    return true
+  }
+}
+
+/// `tarn session ack`.
+struct SessionAckCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ack", abstract: "Say that events were received.",
+    usage: "tarn session ack [options] ID NUMBER",
+    discussion: """
+      Examples:
+        tarn session ack backup 12      up to the event with that number
+
+      They are not shown again, and no program is woken for them.
+      """)
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("Of the last event.", valueName: "number")) var number: Int64
+
+  func run() throws {
+    var order = SessionOrder(.acknowledge)
+    order.number = number
+    try Session(common).give(order, to: id)
+  }
+}
+
+/// `tarn session answer`.
+struct SessionAnswerCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "answer", abstract: "Say how a task goes on that the server refused.",
+    usage: "tarn session answer [options] ID NUMBER",
+    discussion: """
+      Examples:
+        tarn session answer backup 3 --url 'https://example.org/a?signature=new'
+        tarn session answer backup 3 --header-file token.txt
+        tarn session answer backup 3           the same once more
+
+      What was fetched is kept, if the server still has the same file.
+      """)
+  @Option(help: ArgumentHelp("Where the file is now.", valueName: "url")) var url: String?
+  @Option(
+    help: ArgumentHelp("Send the 'Name: value' lines of this file.", valueName: "file"), completion: .file())
+  var headerFile: String?
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("Of the task.", valueName: "number")) var number: Int64
+
+  func run() throws {
+    let session = try Session(common)
+    var order = SessionOrder(.answer, task: number)
+    order.url = url
+    order.headers = try headerFile.map { path throws -> [String] in
+      try HeaderLines(session.text(of: path, option: "--header-file")).headers
+    }
+    try session.give(order, to: id)
+  }
+}
+
+/// `tarn session wait`.
+struct SessionWaitCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "wait", abstract: "Wait until all tasks of a session have ended.",
+    usage: "tarn session wait [options] ID",
+    discussion: """
+      Examples:
+        tarn session wait backup && echo done
+
+      It ends with 3 when a task has failed or was cancelled.
+      """)
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws {
+    let session = try Session(common)
+    let link = AgentLink(session.sources)
+    if try !isOver(link) {
+      let status = try SessionFollower(session: session, link: link, id: id).run(
+        after: try link.ask { try $0.session(id).lastEvent }
+      ) { event in event.code != .allDelivered }
+      if status != .inSync { return try status.end() }
+    }
+    let document = try link.ask { try $0.session(id) }
+    if session.isJSON {
+      session.console.data(JSONText.line(document))
+    } else if !session.isQuiet {
+      session.console.data(SessionText.line(document))
+    }
+    let hasFailed = [TaskState.failed, .cancelled].contains { document.tasks[$0.rawValue, default: 0] > 0 }
+    try (hasFailed ? ExitStatus.partial : .inSync).end()
+  }
+
+  private func isOver(_ link: AgentLink) throws(PassFailure) -> Bool {
+    let tasks = try link.ask { try $0.session(id).tasks }
+    return !TaskState.allCases.contains { $0.isOpen && tasks[$0.rawValue, default: 0] > 0 }
+  }
+}
+
+/// `tarn session close`.
+struct SessionCloseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "close", abstract: "Take no more tasks; when the last one has ended, the session goes.",
+    usage: "tarn session close [options] ID",
+    discussion: """
+      Examples:
+        tarn session close backup
+      """)
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws { try Session(common).give(SessionOrder(.close), to: id) }
+}
+
+/// `tarn session forget`.
+struct SessionForgetCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "forget", abstract: "End a session now: what runs is cancelled, finished files stay.",
+    usage: "tarn session forget [options] ID",
+    discussion: """
+      Examples:
+        tarn session forget backup
+      """)
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+
+  func run() throws { try Session(common).give(SessionOrder(.forget), to: id) }
+}
+
+extension Session {
+  func give(_ order: SessionOrder, to id: String) throws(PassFailure) {
+    let answer = try AgentLink(sources).ask { try $0.order(order, id) }
+    if isJSON { console.data(JSONText.line(answer)) } else { say(answer.message) }
+  }
+}

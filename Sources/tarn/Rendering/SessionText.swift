@@ -1,0 +1,55 @@
+import TarnCore
+import TarnRuntime
+
+/// Sessions, their tasks and events, as lines.
+enum SessionText {
+  /// `backup: 2 running, 3 finished; events up to 9, acknowledged up to 4`.
+  static func line(_ session: SessionDocument) -> String {
+    let tasks = TaskState.allCases.compactMap { state in
+      session.tasks[state.rawValue].map { "\(Numbers.grouped($0)) \(state.rawValue)" }
+    }
+    var parts = [tasks.isEmpty ? "no task" : tasks.joined(separator: ", ")]
+    if session.lastEvent > session.acknowledged {
+      parts.append(
+        "\(Numbers.count(Int(session.lastEvent - session.acknowledged), "event")) not acknowledged")
+    }
+    if session.isClosed { parts.append("closed") }
+    if let wake = session.wake, wake.failures > 0 {
+      parts.append("its wake command ran \(Numbers.count(wake.failures, "time")) in vain: \(wake.message)")
+    }
+    return "\(session.id): \(parts.joined(separator: "; "))"
+  }
+
+  static func line(_ document: TaskDocument) -> String {
+    let task = document.task
+    var parts = ["\(task.number)", task.state.rawValue]
+    if let received = document.received {
+      parts.append(document.expected.map { Numbers.part(received, of: $0) } ?? Units.show(received))
+    } else if let bytes = task.bytes {
+      parts.append(Units.show(bytes))
+    }
+    if let rate = document.rate, rate > 0 { parts.append(Numbers.rate(rate)) }
+    parts.append(Printable.escape(task.path ?? task.request.url))
+    if let message = task.message { parts.append(message) }
+    return parts.joined(separator: "  ")
+  }
+
+  static func show(_ event: SessionEvent, _ session: Session) {
+    session.console.data(session.isJSON ? JSONText.line(event) : line(event))
+  }
+
+  /// `12  2026-11-28T12:00:00Z  finished  3  /srv/a.iso  1.2 GiB`.
+  static func line(_ event: SessionEvent) -> String {
+    var parts = ["\(event.number)", event.time.rfc3339, event.code.rawValue]
+    if let task = event.task { parts.append("\(task)") }
+    if let place = event.path ?? event.url { parts.append(Printable.escape(place)) }
+    if let bytes = event.bytes { parts.append(Units.show(bytes)) }
+    if event.code == .response, let response = event.response { parts.append("\(response.status)") }
+    if event.code == .allDelivered {
+      parts.append(
+        "\(Numbers.grouped(event.finished ?? 0)) finished, \(Numbers.grouped(event.failed ?? 0)) failed")
+    }
+    if let message = event.message, event.code != .finished { parts.append(message) }
+    return parts.joined(separator: "  ")
+  }
+}

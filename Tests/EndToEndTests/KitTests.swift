@@ -1,0 +1,104 @@
+import Foundation
+import TarnKit
+import Testing
+
+/// The library for programs, against an agent and nginx.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct KitTests {
+  private let house: SessionTests.House
+  private let agent: Agent
+
+  init() throws {
+    house = try SessionTests.House()
+    agent = Agent(socket: house.place.path + "/run/tarn.sock")
+  }
+
+  private func request(_ name: String) -> DownloadRequest {
+    DownloadRequest(house.server.url(name), to: house.out)
+  }
+
+  /// Reads events up to the one that ends it.
+  private func events(
+    of session: BackgroundSession, after number: Int64? = nil, until isLast: (DownloadEvent.Kind) -> Bool
+  ) async throws -> [DownloadEvent] {
+    var events: [DownloadEvent] = []
+    for try await event in session.events(after: number) {
+      events.append(event)
+      if isLast(event.kind) { break }
+    }
+    return events
+  }
+
+  private func isDelivered(_ kind: DownloadEvent.Kind) -> Bool {
+    if case .allDelivered = kind { true } else { false }
+  }
+
+  @Test func aDownloadIsHandedOverAndCollected() async throws {
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    var request = request("a.txt")
+    (request.label, request.userInfo) = ("greeting", "{\"id\":7}")
+    let task = try await session.download(request)
+    #expect(task.number == 1 && !task.wasThere)
+    let events = try await events(of: session, until: isDelivered)
+    let finished = try #require(events.first { $0.kind == .finished })
+    #expect(finished.task?.number == 1 && finished.path == house.out + "a.txt" && finished.bytes == 6)
+    #expect(
+      finished.label == "greeting" && finished.userInfo == "{\"id\":7}" && finished.response?.status == 200)
+    #expect(events.last?.kind == .allDelivered(finished: 1, failed: 0))
+    let snapshot = try await session.snapshot()
+    #expect(snapshot.tasks.map(\.state) == [.finished] && snapshot.tasks[0].progress.fraction == 1)
+    #expect(snapshot.asOf == events.last?.number)
+    try await session.acknowledge(snapshot.asOf)
+    #expect(try house.events("kit").isEmpty)
+  }
+
+  /// Any number of handles see the same session; what is handed over later than the first does not change it.
+  @Test func aSessionIsOpenedAgain() async throws {
+    try house.start()
+    let first = try await BackgroundSession.open(
+      "kit", configuration: .init(maximumTransfers: 2), agent: agent)
+    #expect(first.differing.isEmpty && first.configuration.maximumTransfers == 2)
+    let second = try await BackgroundSession.open(
+      "kit", configuration: .init(maximumTransfers: 5), agent: agent)
+    #expect(second.session == first.session && second.differing == ["transfers"])
+    #expect(second.configuration.maximumTransfers == 2)
+    try await second.session.update(.init(maximumTransfers: 5))
+    #expect(try await first.session.configuration.maximumTransfers == 5)
+    #expect(try await BackgroundSession.all(agent: agent).map(\.identifier) == ["kit"])
+  }
+
+  @Test func aSignedURLIsRefreshed() async throws {
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    let task = try await session.download(request("secret"))
+    let asked = try await events(of: session) { if case .needsRequest = $0 { true } else { false } }
+    #expect(asked.last?.task == session.task(task.number))
+    try await task.refresh(headers: ["Authorization": "Bearer right"])
+    let rest = try await events(of: session, after: asked.last?.number, until: isDelivered)
+    #expect(rest.contains { $0.kind == .finished })
+  }
+
+  @Test func errorsAreTyped() async throws {
+    await #expect(throws: TarnError.self) { try await BackgroundSession.open("kit", agent: agent) }
+    do throws(TarnError) {
+      _ = try await BackgroundSession.open("kit", agent: agent)
+      Issue.record("no agent runs")
+    } catch {
+      guard case .agentUnavailable(let text) = error else { throw error }
+      #expect(text.contains("systemctl --user start tarn"))
+    }
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    var waiting = request("a.txt")
+    waiting.isSuspended = true
+    try await session.download(waiting)
+    try await session.close()
+    do throws(TarnError) {
+      try await session.download(request("named"))
+      Issue.record("a closed session takes no task")
+    } catch {
+      guard case .refused("session-closed", _, _) = error else { throw error }
+    }
+  }
+}

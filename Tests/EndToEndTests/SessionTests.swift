@@ -1,0 +1,350 @@
+import Foundation
+import Testing
+
+/// Background sessions: handed over to an agent, against nginx.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct SessionTests {
+  /// An agent without mirrors, and a folder for what is downloaded.
+  final class House: AgentHouse {
+    var out: String { place.path + "/out/" }
+
+    init() throws {
+      try super.init(
+        locations: """
+          location /slow/ { limit_rate 2m; }
+          location /secret { if ($http_authorization != "Bearer right") { return 401; } try_files /a.txt =404; }
+          location /busy { return 503; }
+          location /named { add_header Content-Disposition 'attachment; filename="said.txt"'; return 200 "named"; }
+          """, files: ["a.txt": "hello\n"])
+      try settings("")
+      try FileManager.default.createDirectory(atPath: out, withIntermediateDirectories: true)
+    }
+
+    /// Of all files in `out`.
+    var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: out).sorted()) ?? [] }
+
+    func events(_ session: String = "s") throws -> [[String: Any]] {
+      try JSON.documents(try tarn("session", "events", "--json", session).output)
+    }
+
+    func codes(_ session: String = "s") throws -> [String] {
+      try events(session).compactMap { $0["code"] as? String }
+    }
+
+    func show(_ session: String = "s") throws -> (session: [String: Any], tasks: [[String: Any]]) {
+      let all = try JSON.documents(try tarn("session", "show", "--json", session).output)
+      return (all.first ?? [:], all.dropFirst().compactMap { $0["task"] as? [String: Any] })
+    }
+
+    func states(_ session: String = "s") throws -> [String] {
+      try show(session).tasks.compactMap { $0["state"] as? String }
+    }
+
+    func wait(_ session: String = "s", for code: String) throws {
+      try waitUntil("the session tells \(code)") { try codes(session).contains(code) }
+    }
+
+    @discardableResult
+    func hand(_ words: String...) throws -> Outcome {
+      let outcome = try Tarn.run(
+        ["get", "--background", "--session", "s", "--to", out] + words + config, environment: home,
+        in: place.url)
+      #expect(outcome.status == 0, "\(outcome)")
+      return outcome
+    }
+  }
+
+  private let house: House
+
+  init() throws { house = try House() }
+
+  func large(_ size: Int = 8 << 20) throws {
+    let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 >> 12) }
+    try house.server.files.write(Data(bytes), to: "slow/large.bin")
+  }
+
+  // MARK: Handing over
+
+  @Test func whatIsHandedOverIsDoneWithoutTheProgram() throws {
+    try house.start()
+    let outcome = try house.hand(house.server.url("a.txt"), house.server.url("named"))
+    #expect(outcome.output.contains("session:s/1") && outcome.output.contains("session:s/2"), "\(outcome)")
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(house.names == ["a.txt", "said.txt"])
+    let codes = try house.codes()
+    #expect(codes.filter { $0 == "finished" }.count == 2 && codes.last == "all-delivered", "\(codes)")
+  }
+
+  @Test func withoutAnAgentItIsRefused() throws {
+    let outcome = try house.tarn("get", "--background", house.server.url("a.txt"))
+    #expect(outcome.status == 69 && outcome.errors.contains("no agent answers"), "\(outcome)")
+  }
+
+  @Test func aTaskThatIsThereIsNotAddedAgain() throws {
+    try large()
+    try house.start()
+    try house.hand(house.server.url("slow/large.bin"))
+    let outcome = try house.hand(house.server.url("slow/large.bin"))
+    #expect(outcome.output.contains("session:s/1") && outcome.output.contains("was there"), "\(outcome)")
+    #expect(try house.show().tasks.count == 1)
+  }
+
+  // MARK: The agent's own ends
+
+  /// What was at work goes on with the next agent, where it ended.
+  @Test(arguments: [SIGKILL, SIGTERM]) func theNextAgentGoesOn(signal: Int32) throws {
+    try large()
+    let first = try house.start()
+    try house.hand(house.server.url("slow/large.bin"), house.server.url("a.txt"))
+    try waitUntil("some of it is written") { first.written > 4 << 20 }
+    first.signal(signal)
+    _ = try first.wait()
+    #expect(!house.names.contains("large.bin"))
+    let requests = try house.server.requests {
+      try house.start()
+      #expect(try house.tarn("session", "wait", "s").status == 0)
+    }
+    #expect(requests.filter { $0.uri == "/slow/large.bin" }.map(\.status) == ["206"], "\(requests)")
+    #expect(house.names == ["a.txt", "large.bin"])
+    let events = try house.events()
+    let numbers = events.compactMap { $0["number"] as? Int }
+    #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
+    let finished = events.filter { $0["code"] as? String == "finished" }.compactMap { $0["task"] as? Int }
+    #expect(Set(finished) == [1, 2] && finished.count == 2, "\(events)")
+    #expect(events.last?["code"] as? String == "all-delivered")
+  }
+
+  // MARK: The cases that nobody could simulate
+
+  enum Fate: CaseIterable { case running, stopped, killed, restarted }
+  enum End: CaseIterable { case finishes, fails, asks }
+
+  /// A program follows its session, and is then left, stopped, killed, or killed and begun again: it gets exactly what it missed, in
+  /// order, until it acknowledges that.
+  @Test(arguments: Fate.allCases, End.allCases)
+  func everyProgramGetsWhatItMissed(fate: Fate, end: End) throws {
+    try house.start()
+    let name = end == .finishes ? "a.txt" : end == .fails ? "nothing" : "secret"
+    _ = try house.tarn("session", "open", "s")
+    let follower = try house.begin("session", "events", "--follow", "--json", "s")
+    switch fate {
+    case .running: break
+    case .stopped: follower.signal(SIGSTOP)
+    case .killed, .restarted:
+      follower.signal(SIGKILL)
+      _ = try follower.wait()
+    }
+    try house.hand(house.server.url(name))
+    let last = end == .asks ? "needs-request" : "all-delivered"
+    try house.wait(for: last)
+    let all = try house.events()
+    follower.signal(SIGCONT)
+    let isGone = fate == .killed || fate == .restarted
+    let reader = isGone ? try house.begin("session", "events", "--follow", "--json", "s") : follower
+    try waitUntil("the program has heard of all") { reader.outputSoFar.contains(last) }
+    let heard = try JSON.documents(reader.outputSoFar)
+    #expect(heard.compactMap { $0["number"] as? Int } == all.compactMap { $0["number"] as? Int })
+    reader.signal(SIGINT)
+    _ = try reader.wait()
+    // Again, until they are acknowledged; and the snapshot agrees.
+    #expect(try house.events().count == all.count)
+    let state = end == .finishes ? "finished" : end == .fails ? "failed" : "waiting"
+    #expect(try house.states() == [state])
+    #expect(try house.tarn("session", "ack", "s", "\(all.last?["number"] as? Int ?? 0)").status == 0)
+    #expect(try house.events().isEmpty)
+  }
+
+  @Test func whatTheServerRefusesGoesOnWithAnAnswer() throws {
+    try house.start()
+    try house.hand(house.server.url("secret"))
+    try house.wait(for: "needs-request")
+    #expect(try house.states() == ["waiting"] && house.codes().contains("all-delivered") == false)
+    try house.place.write("Authorization: Bearer right\n", to: "token")
+    #expect(try house.tarn("session", "answer", "s", "1", "--header-file", "token").status == 0)
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(house.place.text("out/secret") == "hello\n")
+  }
+
+  @Test func anotherURLGoesOnWithWhatIsThere() throws {
+    try large()
+    let agent = try house.start()
+    try house.hand(house.server.url("slow/large.bin?signature=1"))
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
+    _ = try house.tarn("session", "answer", "s", "1", "--url", house.server.url("slow/large.bin?signature=2"))
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    // It is known by what it was added with.
+    #expect(try house.hand(house.server.url("slow/large.bin?signature=1")).output.contains("was there"))
+  }
+
+  // MARK: Turns
+
+  /// With one at a time the next begins when the one before has ended, in the order of adding and of priorities.
+  @Test func oneAtATimeInOrder() throws {
+    for name in ["b", "c", "d"] { try house.server.files.write(name, to: name) }
+    try house.start()
+    _ = try house.tarn("session", "open", "-N", "1", "s")
+    let (out, server) = (house.out, house.server)
+    try large()
+    try house.hand(server.url("slow/large.bin"))
+    try house.hand("--priority", "low", server.url("b"))
+    try house.hand(server.url("c"))
+    try house.hand("--priority", "high", server.url("d"))
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    let finished = try house.events().filter { $0["code"] as? String == "finished" }
+    #expect(finished.compactMap { $0["path"] as? String } == ["large.bin", "d", "c", "b"].map { out + $0 })
+  }
+
+  @Test func neverMoreThanSoMany() throws {
+    for number in 0..<100 {
+      try house.server.files.write(String(repeating: "x", count: 20_000), to: "slow/\(number)")
+    }
+    try house.start()
+    _ = try house.tarn("session", "open", "-N", "3", "s")
+    let list = (0..<100).map { house.server.url("slow/\($0)") }.joined(separator: "\n")
+    try house.place.write(list, to: "list.txt")
+    let requests = try house.server.requests {
+      try house.hand("-i", "list.txt")
+      #expect(try house.tarn("session", "wait", "s").status == 0)
+    }
+    #expect(house.names.count == 100 && requests.count == 100)
+    // The log has milliseconds: what ended when another began did not overlap it.
+    let spans = requests.compactMap { request -> (begin: Double, end: Double)? in
+      guard let end = Double(request.ended), let took = Double(request.took) else { return nil }
+      return (end - took, end)
+    }
+    let most = spans.map { span in
+      spans.count { $0.begin <= span.begin && $0.end > span.begin + 0.002 }
+    }.max()
+    #expect(spans.count == 100 && most ?? 0 <= 3, "\(most ?? 0) at once")
+  }
+
+  // MARK: Orders
+
+  @Test func aTaskIsSuspendedAndResumedAndCancelled() throws {
+    try large()
+    let agent = try house.start()
+    try house.hand(house.server.url("slow/large.bin"))
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
+    #expect(try house.tarn("pause", "session:s/1").status == 0)
+    try waitUntil("it is suspended") { try house.states() == ["suspended"] }
+    #expect(house.names == [".tarn-s-1.part"])
+    let requests = try house.server.requests {
+      #expect(try house.tarn("resume", "session:s").status == 0)
+      try waitUntil("it goes on") { try house.states() == ["running"] }
+      try waitUntil("the server has heard of it") { try house.codes().filter { $0 == "response" }.count == 2 }
+      #expect(try house.tarn("cancel", "session:s/1").status == 0)
+      try waitUntil("it is cancelled") { try house.states() == ["cancelled"] }
+    }
+    #expect(requests.map(\.status) == ["206"], "\(requests)")
+    #expect(house.names.isEmpty)
+    #expect(try house.codes().suffix(2) == ["cancelled", "all-delivered"])
+    // What is gone already is no error, and is said.
+    let again = try house.tarn("cancel", "session:s/1")
+    #expect(again.status == 0 && again.output.contains("nothing had to be changed"), "\(again)")
+    #expect(try house.tarn("retry", "session:s/1").status == 0)
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(house.names == ["large.bin"])
+  }
+
+  @Test func aClosedSessionTakesNoMore() throws {
+    try house.start()
+    try house.hand(house.server.url("a.txt"))
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(try house.tarn("session", "close", "s").status == 0)
+    let refused = try house.tarn("get", "--background", "--session", "s", house.server.url("named"))
+    #expect(refused.status != 0 && refused.errors.contains("takes no more tasks"), "\(refused)")
+    #expect(try house.tarn("session", "ack", "s", "999").status == 0)
+    try waitUntil("it is gone") {
+      try house.tarn("session", "list", "--json").output.contains("\"sessions\":[]")
+    }
+    #expect(house.names == ["a.txt"])
+  }
+
+  @Test func aForgottenSessionLeavesFinishedFilesOnly() throws {
+    try large()
+    let agent = try house.start()
+    try house.hand(house.server.url("a.txt"), house.server.url("slow/large.bin"))
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
+    #expect(try house.tarn("session", "forget", "s").status == 0)
+    #expect(house.names == ["a.txt"])
+    #expect(try house.tarn("session", "show", "s").errors.contains("there is no session"))
+  }
+
+  // MARK: Waking
+
+  @Test func aProgramIsWokenUntilItAcknowledges() throws {
+    let script = try house.place.write(
+      """
+      #!/bin/sh
+      echo "$TARN_SESSION $TARN_EVENT $TARN_REASON" >> '\(house.place.path)/woken'
+      """, to: "wake.sh")
+    chmod(script.path, 0o755)
+    try house.start()
+    _ = try house.tarn("session", "open", "s", "--wake", script.path)
+    try house.hand(house.server.url("a.txt"))
+    try waitUntil("it was woken") { house.place.text("woken") != nil }
+    #expect(
+      house.place.text("woken")?.hasPrefix("s 2 finished") == true, "\(house.place.text("woken") ?? "")")
+    // It acknowledged nothing: once more, after a while.
+    try waitUntil("it was woken again") { house.place.text("woken")?.split(separator: "\n").count ?? 0 > 1 }
+    #expect(try house.tarn("session", "ack", "s", "99").status == 0)
+  }
+
+  @Test func aMissingWakeCommandIsShown() throws {
+    try house.start()
+    _ = try house.tarn("session", "open", "s", "--wake", house.place.path + "/nothing")
+    try house.hand(house.server.url("a.txt"))
+    try waitUntil("that is shown") {
+      try house.tarn("session", "list").output.contains("cannot be run: No such file")
+    }
+    #expect(house.names == ["a.txt"])
+  }
+
+  /// The socket's form, as curl has it.
+  @Test(
+    .enabled(
+      if: Tarn.obstacleWithTools == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")))
+  func curlIsEnough() throws {
+    try house.start()
+    func curl(_ words: String...) throws -> [String: Any] {
+      let outcome = try Program(
+        "/usr/bin/curl", ["-s", "--unix-socket", house.place.path + "/run/tarn.sock"] + words
+      ).wait()
+      #expect(outcome.status == 0, "\(outcome)")
+      return try JSON.documents(outcome.output).first ?? [:]
+    }
+    #expect(try curl("-X", "PUT", "http://tarn/v1/session?session=c")["id"] as? String == "c")
+    let body = "{\"url\":\"\(house.server.url("a.txt"))\",\"to\":\"\(house.out)\",\"key\":\"k\"}\n"
+    for wasThere in [false, true] {
+      let added = try curl("--data-binary", body, "http://tarn/v1/session/tasks?session=c")
+      let tasks = added["tasks"] as? [[String: Any]]
+      #expect(tasks?.first?["number"] as? Int == 1 && tasks?.first?["wasThere"] as? Bool == wasThere)
+    }
+    try house.wait("c", for: "all-delivered")
+    let order = "{\"verb\":\"acknowledge\",\"number\":9}"
+    #expect(try curl("--data-binary", order, "http://tarn/v1/session/order?session=c")["message"] != nil)
+    let refused = try curl(
+      "--data-binary", "{\"url\":\"ftp://h/a\",\"to\":\"/x\"}", "http://tarn/v1/session/tasks?session=c")
+    #expect(refused["code"] as? String == "url-refused")
+    let unknown = try curl("--data-binary", "{\"uri\":\"x\"}", "http://tarn/v1/session/tasks?session=c")
+    #expect(unknown["code"] as? String == "body-key-unknown")
+  }
+
+  @Test func noDestinationLiesInAMirror() throws {
+    try house.start()
+    #expect(try Tarn.sync(house.server.url("SHA256SUMS"), house.place.path + "/mirror").status == 0)
+    let refused = try house.tarn(
+      "get", "--background", house.server.url("a.txt"), "--to", house.place.path + "/mirror/x/")
+    #expect(refused.status != 0 && refused.errors.contains("lies in the mirror"), "\(refused)")
+  }
+
+  /// What may be over in a while is waited for.
+  @Test func aBusyServerIsAskedAgain() throws {
+    try house.start()
+    try house.hand(house.server.url("busy"))
+    try house.wait(for: "waiting")
+    let task = try house.show().tasks.first
+    #expect(task?["state"] as? String == "waiting" && task?["code"] as? String == "http-503")
+    #expect(task?["nextAttempt"] != nil)
+  }
+}
