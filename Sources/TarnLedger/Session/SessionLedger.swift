@@ -134,7 +134,9 @@ package final class SessionLedger: TransferLedger {
       }
       return Added(task: known, wasThere: true)
     }
-    let next = try connection.first("SELECT coalesce(max(position), 0) + 1 FROM tasks") {
+    let next = try connection.first(
+      "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'"
+    ) {
       row throws(LedgerFailure) in try row.integer(0)
     }
     try connection.run(

@@ -109,6 +109,7 @@ struct GetCommand: ParsableCommand {
       }
     }
     if session.isJSON { return session.console.data(JSONText.line(AddedTasks(added))) }
+    if session.isQuiet { return }
     for (task, url) in zip(added, tasks.map(\.url)) {
       let was = task.wasThere ? ", was there" : ""
       session.console.data(
