@@ -163,6 +163,40 @@ import Testing
     #expect(try world.run().isFeedUnchanged)
   }
 
+  /// So it is with what has expired.
+  @Test func aPassForgetsWhatExpiredAndIsGone() throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.location = .remote(url: UnchangedFeedTests.list)
+    world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
+    world.policy.window.keep = 1
+    func tell(_ numbers: [Int]) {
+      let text = "feed of \(numbers)"
+      world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"\(text)\"", body: text.bytes))
+      world.items = numbers.enumerated().map { position, number in
+        let source = Source(url: World.host + "\(number).mp3")
+        world.server.put(source.url, "sound \(number)".bytes, etag: nil)
+        return .enclosure(
+          Enclosure(
+            guid: "\(number)".bytes, title: "No \(number)".bytes,
+            date: Timestamp(year: 2025, month: 1, day: number), sources: [source],
+            mediaType: "audio/mpeg".bytes, position: position))
+      }
+    }
+    tell([1])
+    #expect(try world.run().isInSync)
+    let old = try #require(world.files.keys.first)
+    tell([2, 1])
+    #expect(try world.run().isInSync && world.files.count == 2)
+    world.isAsLeft = { true }
+    #expect(try world.run().isFeedUnchanged)
+    world.folder.delete(old.path)
+    #expect(try !world.repair([itself(old)]).needsPass)
+    #expect(try !world.run().isFeedUnchanged && world.row(old) == nil)
+    #expect(try world.run().isFeedUnchanged)
+  }
+
   /// News of a directory and of what lies in it come together.
   @Test func partsThatLieInOneAnotherAreRepairedOnce() throws {
     let world = try world()

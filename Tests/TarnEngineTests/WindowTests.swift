@@ -193,6 +193,65 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
+  private func verify(_ world: World) throws -> VerifyReport {
+    try Verification(
+      ledger: world.ledger, clock: world.clock, folder: world.folder, observer: SilentObserver(),
+      progress: PassProgress(clock: world.clock), stop: StopFlag()
+    ).run()
+  }
+
+  /// Nobody can bring it back, and nobody misses it.
+  @Test(arguments: [false, true]) func whatExpiredAndIsGoneIsForgotten(deletes: Bool) throws {
+    let world = world((1...5).reversed().map { episode($0) })
+    world.policy.deletes = deletes
+    world.policy.window.keep = 5
+    try world.run()
+    let gone = "2025-01-03 Episode 3.mp3"
+    world.folder.delete(gone.path)
+    #expect(try world.run().counts.kept == 1 && world.row(gone) != nil)
+    #expect(try verify(world).missing.count == 1)
+    // It is wanted while it is one of the newest.
+    show((2...6).reversed().map { episode($0) }, world)
+    #expect(try world.run().counts.kept == 1 && world.row(gone) != nil)
+    show((5...9).reversed().map { episode($0) }, world)
+    #expect(try verify(world).missing.count == 1)
+    let report = try world.run()
+    #expect(report.isInSync && report.counts.forgotten == 1 && world.row(gone) == nil)
+    #expect(try verify(world).isGood)
+    let document = try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
+    #expect(document.state == "idle" && document.entries.current == 5 && document.entries.failed == 0)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  /// As with what a list drops.
+  @Test func whatExpiredAndWasEditedIsLeftToTheUser() throws {
+    let world = world([episode(2), episode(1)])
+    world.policy.deletes = true
+    world.policy.window.keep = 2
+    try world.run()
+    let edited = "2025-01-01 Episode 1.mp3"
+    world.folder.edit(edited.path, "mine".bytes)
+    show([episode(3), episode(2), episode(1)], world)
+    let report = try world.run()
+    #expect(report.isInSync && report.released == 1 && world.text(edited) == "mine")
+    #expect(try world.row(edited) == nil && verify(world).isGood)
+  }
+
+  /// What would be fetched again anyway, if only the feed named it.
+  @Test func whereNothingStaysDeletedWhatTheFeedDroppedIsForgotten() throws {
+    let world = world([episode(2), episode(1)])
+    try world.run()
+    let gone = "2025-01-01 Episode 1.mp3"
+    world.folder.delete(gone.path)
+    show([episode(2)], world)
+    #expect(try world.run().isInSync && world.row(gone) != nil)
+    world.policy.window.localChanges = .restore
+    #expect(try world.run().isInSync && world.row(gone) == nil)
+    #expect(try verify(world).isGood)
+    show([episode(2), episode(1)], world)
+    #expect(try world.run().counts.fetched == 1 && world.files[gone] != nil)
+  }
+
   /// What `keep` lets go is what the user asked for: the guard has no say in it.
   @Test func keepingMuchFewerIsNotHeld() throws {
     let world = world((1...30).reversed().map { episode($0) })

@@ -131,9 +131,12 @@ final class PlanWriter {
     plan.partials.want(finding.path, isSettled: isInPlace)
   }
 
-  /// From a window only what is expired goes. A row of what the user deleted stays, so that it is not fetched again.
+  /// From a window only what is expired goes. The row of another file that the user deleted stays, so that it is not fetched again;
+  /// where it would be, and the feed does not name it, nobody can bring it back.
   private func mayGo(_ action: Action) -> Bool {
-    plan.deletions == .all || action.kind == .delete && plan.deletions.allows(action.path)
+    if plan.deletions.allows(action.path) { return true }
+    return plan.isWindow && action.kind == .forget && action.present == nil
+      && plan.policy.localChanges == .restore
   }
 
   private func stage(_ action: Action) throws {

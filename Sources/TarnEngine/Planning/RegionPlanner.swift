@@ -20,7 +20,8 @@ final class RegionPlanner {
     var isUnsettled = false
     /// Something has to be fetched that was not in place before.
     var wantsNew = false
-    /// A row whose file is gone, and which nothing wants. Only a pass, which has read the feed, drops it.
+    /// A row whose file is gone, and which nothing wants. Only a pass, which has read the feed, drops it; of a window's rows those that
+    /// have expired.
     var hasForgettable = false
     /// Names of problems that only a pass may end.
     var leftToPasses: Set<[UInt8]> = []
@@ -132,9 +133,7 @@ final class RegionPlanner {
     case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
     case .action(let action) where action.kind == .adopt && action.row != nil: break
     case .unlisted: break
-    // A window's rows stay: what the user deleted is not fetched again.
-    case .action(let action) where action.kind == .forget:
-      findings.hasForgettable = findings.hasForgettable || !catalog.isWindow
+    case .action(let action) where action.kind == .forget: findings.hasForgettable = true
     case .action(let action) where action.phase == .deletion: break
     case .action: (findings.isUnsettled, findings.wantsNew) = (true, true)
     default: findings.isUnsettled = true

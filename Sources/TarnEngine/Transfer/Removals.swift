@@ -41,7 +41,7 @@ struct Removals {
         .dropRow(action.path), .dropProblem(name: action.path.bytes),
         .event(
           when: clock.time, code: "forgotten", path: action.path,
-          detail: "no longer in the feed"
+          detail: (code == "expired" ? "no longer wanted" : "no longer in the feed")
             + (action.present == nil ? "" : "; the file stays, for it is not as Tarn placed it")),
       ]
     }

@@ -66,13 +66,13 @@ enum SyncSummary {
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
     let counts = report.counts
     var notes: [String] = []
+    let what = report.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
     if report.released > 0 {
       notes.append(
-        "  \(Numbers.count(report.released, "file")) no longer in the feed, and changed or copied here: left to you"
+        "  \(Numbers.count(report.released, "file")) \(what), and changed or copied here: left to you"
       )
     }
     if counts.unlisted > 0, report.isComplete || report.isWindow {
-      let what = report.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
       notes.append(
         "  \(Numbers.count(counts.unlisted, "file")) \(what); what --delete would do: tarn plan --delete \(mirror)"
       )
