@@ -327,10 +327,7 @@ extension Tarn {
     }
     let options = request.ownOptions ?? PassOptions(encoded: remembered)
     guard let own = try? options.policy() else { return }
-    pass.choosesOthers =
-      pass.policy.filter != own.filter || pass.policy.window != own.window
-      || own.keepsList && !pass.policy.keepsList || pass.policy.pathRule != own.pathRule
-      || pass.policy.format != own.format
+    pass.choosesOthers = pass.policy.choosesOthers(than: own)
     pass.keepsHold = pass.choosesOthers || own.deletes && !pass.policy.deletes
     guard pass.choosesOthers else { return }
     // A new list would stand there before files that it names; the one that is there stays.

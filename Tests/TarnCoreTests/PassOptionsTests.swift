@@ -49,6 +49,12 @@ import Testing
     ]
     for (name, value) in others { #expect(changing([name: value]) == [name]) }
     #expect(Set(changing(others)) == Set(PassOptions.Name.allCases))
+    // Of these some make it another choice of files.
+    let choosing = PassOptions.Name.allCases.filter { name in
+      let other = Self.options(others.filter { $0.key == name }).over(settings)
+      return (try? other.policy().choosesOthers(than: settings.policy())) != false
+    }
+    #expect(choosing == [.include, .exclude, .keep, .maxAge, .template, .keepList, .portableNames, .format])
   }
 
   @Test(arguments: 0..<4 as Range<UInt64>) func anythingReadsBack(seed: UInt64) {

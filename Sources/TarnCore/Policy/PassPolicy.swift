@@ -32,6 +32,15 @@ package struct PassPolicy: Sendable, Equatable {
     if entry.isList { return .list }
     return publishLast.matches(entry.path) == true ? .index : .payload
   }
+
+  /// Whether a pass takes other files by it, or takes them under other names, than by a mirror's own policy. What it does about local
+  /// changes is no such choice.
+  package func choosesOthers(than own: PassPolicy) -> Bool {
+    var window = window
+    window.localChanges = own.window.localChanges
+    return filter != own.filter || window != own.window || own.keepsList && !keepsList
+      || pathRule != own.pathRule || format != own.format
+  }
 }
 
 /// How much of the file system stays free.
