@@ -1,3 +1,4 @@
+import TarnConfig
 package import TarnCore
 package import TarnEngine
 import TarnFolder
@@ -61,11 +62,14 @@ extension Tarn {
   }
 
   /// What the ledger tells of the last pass and of the last success; nothing where it cannot be read.
-  func history(folder: String, state: String?) -> RunSchedule.History {
-    let facts = facts([.attempt, .success, .outcome], folder, state)
+  func history(of settings: MirrorSettings) -> RunSchedule.History {
+    let facts = facts([.attempt, .success, .outcome, .feed], settings.folder, settings.state)
     var history = RunSchedule.History()
     history.lastAttempt = facts[.attempt].flatMap { Timestamp(rfc3339: $0) }
-    history.lastSuccess = facts[.success].flatMap { Timestamp(rfc3339: $0) }
+    // What another feed came to says nothing of this one.
+    if facts[.feed].map({ isFeed($0, of: settings) }) ?? true {
+      history.lastSuccess = facts[.success].flatMap { Timestamp(rfc3339: $0) }
+    }
     history.wasCutShort = ["running", "stopped"].contains(facts[.outcome])
     return history
   }

@@ -348,6 +348,8 @@ package struct Pass {
       .fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339),
     ]
     changes += plan.feed.learned
+    // What another feed came to says nothing of this one.
+    if try ports.ledger.fact(.feed) != request.feed.text { changes.append(.fact(.success, nil)) }
     // The first format is the one that others are held against.
     if try ports.ledger.fact(.deletingFormat) == nil {
       changes.append(.fact(.deletingFormat, try ports.ledger.fact(.format) ?? end.format))

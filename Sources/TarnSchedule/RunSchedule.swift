@@ -204,12 +204,12 @@ package struct RunSchedule: Sendable {
     plan(now: now)
   }
 
-  /// Another feed is followed: what the old one's server asked for, and how it failed, is nothing to it.
+  /// Another feed is followed: what the old one's server asked for, and when it failed or did not, is nothing to it.
   package mutating func forgetFeed(now: Moment) {
     forgetHold()
     backOff = nil
-    history.failures = 0
-    before?.history.failures = 0
+    (history.failures, history.lastSuccess) = (0, nil)
+    (before?.history.failures, before?.history.lastSuccess) = (0, nil)
     plan(now: now)
   }
 

@@ -32,4 +32,44 @@ import Testing
     let status = try place.tarn("status", "m").output
     #expect(status.contains("2 of 2 current") && !status.contains("left as changed here"), "\(status)")
   }
+
+  private func settings(_ feed: String) throws {
+    try place.write(
+      "[mirror.m]\nfeed = \"\(place.path)/feed/\(feed)\"\nfolder = \"\(place.path)/m\"\nretries = 0\n", "tarn.toml")
+  }
+
+  /// What the feed before came to is no word of the one that the settings name now.
+  @Test func anotherFeedWasNotReadYet() throws {
+    defer { place.end() }
+    try settings("SHA256SUMS")
+    #expect(try place.tarn("sync").status == 0)
+    // The same one, written in another way.
+    try settings("./SHA256SUMS")
+    #expect(try place.tarn("status", "--check", "m").status == 0)
+    try settings("none")
+    for failed in [false, true] {
+      if failed { #expect(try place.tarn("sync").status >= 64) }
+      let card = try place.tarn("status", "m").output
+      #expect(
+        card.contains("/feed/none; this feed was not read yet, and the folder is of \(place.path)/feed/SHA256SUMS\n"),
+        "\(card)")
+      #expect(card.contains("last success  never\n") && !card.contains("current"), "\(card)")
+      #expect(card.contains(failed ? ": failing\n" : ": never synced\n"), "\(card)")
+      if !failed { #expect(card.hasSuffix("next: tarn sync m\n"), "\(card)") }
+      let check = try place.tarn("status", "--check", "m")
+      #expect(check.status == 3 && check.output.hasPrefix("late: m"), "\(check)")
+      if !failed { #expect(check.output.contains("was not read yet"), "\(check)") }
+      #expect(try place.tarn("status", "--json", "m").output.contains("\"feedBefore\" : \""))
+    }
+    // It was read, and is not in sync so far.
+    try place.publish(["c.txt": "three\n"], "feed/other")
+    try place.remove("feed/c.txt")
+    try settings("other")
+    #expect(try place.tarn("sync").status == 3)
+    let card = try place.tarn("status", "m").output
+    #expect(card.contains("last success  never\n") && !card.contains("not read yet"), "\(card)")
+    try place.write("three\n", "feed/c.txt")
+    #expect(try place.tarn("sync").status == 0)
+    #expect(try place.tarn("status", "--check", "m").status == 0)
+  }
 }

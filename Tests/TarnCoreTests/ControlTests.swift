@@ -14,6 +14,7 @@ import Testing
       name: "iso", feed: "https://user:SECRET@example.org:8443/SECRET/x?token=SECRET",
       folder: "/srv/SECRET/iso",
       state: "failing")
+    mirror.feedBefore = "https://SECRET@example.org/SECRET"
     mirror.lastFailure = "SECRET"
     mirror.hint = "tarn forget /srv/SECRET/iso"
     mirror.lastRun = .init(number: 1, code: "http-503", message: "SECRET", exitStatus: 66)

@@ -159,7 +159,10 @@ import Testing
     #expect(world.starts() == ["a", "b"])
     for name in ["a", "b"] { world.end(name) }
     world.pass(1)
+    #expect(world.state.history(of: "a")?.lastSuccess != nil)
     _ = world.state.change("a", .every(cadence), isOtherFeed: true, now: world.now)
+    // It was in sync with the other one.
+    #expect(world.state.history(of: "a").map { $0.lastSuccess == nil && $0.lastAttempt != nil } == true)
     _ = world.state.change("b", .every(cadence), other: RunSchedule.History(), now: world.now)
     let history = world.state.history(of: "b")
     #expect(history?.lastSuccess == nil && history?.lastAttempt == nil)

@@ -78,7 +78,7 @@ extension Agent {
     // What was said of a folder that was lost holds no more.
     let isFound = isNew && mirror.lastRun?.code == PassFailure.lostFolder
     document.set(attempt: status?.history.lastAttempt, failure: isFound ? nil : mirror.failure?.message)
-    if !isNew, !mirror.settings.isDryRun {
+    if !isNew, !mirror.settings.isDryRun, document.feedBefore == nil {
       document.lastSuccess = document.lastSuccess ?? status?.history.lastSuccess?.rfc3339
     }
     document.set(askedUntil: status?.history.heldUntil, now: now.wall)

@@ -410,7 +410,7 @@ package final class Agent: Sendable {
   /// What the ledger says of the last pass, whoever made it, and what the last agent remembers.
   func history(of settings: MirrorSettings, _ kept: AgentRecord.Mirror?) -> RunSchedule.History {
     var history = kept?.history ?? RunSchedule.History()
-    let recorded = parts.tarn.history(folder: settings.folder, state: settings.state)
+    let recorded = parts.tarn.history(of: settings)
     // Of a mirror that was not the agent's only its folder tells.
     if kept == nil { history.wasCutShort = recorded.wasCutShort }
     history.lastAttempt = [recorded.lastAttempt, history.lastAttempt].compactMap(\.self).max()

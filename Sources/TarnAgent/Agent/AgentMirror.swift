@@ -135,8 +135,9 @@ extension Tarn {
       document.dryRun = settings.isDryRun
       document.options = settings.options.withoutPasswords.named
       // A first pass that has not read its feed yet remembers none; of another feed it is, until a pass has read this one.
-      let feed = StatusDocument(settings).feed
+      let (feed, known) = (StatusDocument(settings).feed, document.feed)
       if document.feed != feed { (document.feed, document.format) = (feed, nil) }
+      if !known.isEmpty, !isFeed(known, of: settings) { document.tellOtherFeed(before: known) }
       return document
     } catch {
       guard ["no-folder", "not-a-mirror", "marker-missing"].contains(error.code) else { throw error }
@@ -146,6 +147,13 @@ extension Tarn {
       }
       return document
     }
+  }
+
+  /// Whether a feed that a ledger remembers is that of the settings, however these write it.
+  func isFeed(_ known: String, of settings: MirrorSettings) -> Bool {
+    guard let feed = try? feedText(settings.feed) else { return true }
+    // An earlier Tarn remembered paths as they were given.
+    return known == feed || (try? feedText(known)) == feed
   }
 
   /// The same where no agent answers: what the last one wrote down of its attempts and of pauses counts, as it will for the
@@ -174,6 +182,15 @@ extension StatusDocument {
       name: settings.name, feed: Printable.escape(Redaction.text(settings.feed)), folder: settings.folder,
       state: "idle")
     dryRun = settings.isDryRun
+  }
+
+  /// What the last pass came to is of the feed before.
+  fileprivate mutating func tellOtherFeed(before: String) {
+    feedBefore = before
+    (lastSuccess, verifiedAt, upstreamChangedAt) = (nil, nil, nil)
+    (entries, bytes) = (Entries(), Bytes())
+    (problems, moreProblems, held) = ([], 0, nil)
+    if process == nil, lastFailure == nil, state != "interrupted" { state = "idle" }
   }
 
   /// What an agent knows of its last pass, where the ledger knows of none as late: one that does not come to read its feed

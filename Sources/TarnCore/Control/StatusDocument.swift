@@ -178,6 +178,8 @@ package struct StatusDocument: Codable, Sendable {
 
   package var name: String
   package var feed: String
+  /// The feed that the folder is of, where the settings name another one since, which no pass has read so far; nil for all others.
+  @NullIfUnknown package var feedBefore: String?
   package var folder: String
   /// idle, reading, planning, transferring, publishing, deleting, verifying, paused, held, failing, or interrupted: the last pass
   /// was stopped or killed.

@@ -29,6 +29,7 @@ extension StatusDocument {
     // A mirror without a configured name goes by its folder.
     document.name = Self.lastName(name)
     document.feed = Self.origin(feed)
+    document.feedBefore = feedBefore.map(Self.origin)
     document.folder = Self.lastName(folder)
     document.lastFailure = lastFailure.map { _ in StatusAnswer.withheld }
     document.hint = nil

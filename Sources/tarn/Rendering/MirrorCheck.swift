@@ -68,6 +68,9 @@ struct MirrorCheck {
       if document.lastSuccess == nil, let failure = document.lastFailure {
         return ": \(Message.safe(failure))\(hint)"
       }
+      if document.feedBefore != nil {
+        return " (its feed is another one now, which was not read yet); expected within \(Durations.span(maxAge))"
+      }
       let state =
         document.state == "idle" && document.dryRun != true ? "" : "\(StatusText.word(document).text), "
       return " (\(state)\(success)); expected within \(Durations.span(maxAge))"

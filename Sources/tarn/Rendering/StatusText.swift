@@ -35,7 +35,7 @@ enum StatusText {
     if let until = wish(document) {
       rows.append(("server", "asked to be left alone until \(Printable.escape(until))"))
     }
-    if !isUnread(document) { rows.append(("entries", entries(document))) }
+    if !isUnread(document), document.feedBefore == nil { rows.append(("entries", entries(document))) }
     if let progress = progress(document) { rows.append(("progress", progress)) }
     if let watch = watch(document) { rows.append(("folder", watch)) }
     if let repair = document.lastRepair {
@@ -295,6 +295,10 @@ enum StatusText {
   }
 
   private static func feed(_ document: StatusDocument) -> String {
+    if let before = document.feedBefore {
+      let folder = "the folder is of \(Printable.escape(before))"
+      return "\(Printable.escape(document.feed)); this feed was not read yet, and \(folder)"
+    }
     let format = document.format.flatMap { $0.isEmpty ? nil : " (\(Message.safe($0)))" } ?? ""
     return Printable.escape(document.feed) + format
   }
