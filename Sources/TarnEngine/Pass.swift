@@ -520,6 +520,7 @@ package struct Pass {
       .fact(.entriesCurrent, String(report.counts.inPlace)),
       .fact(.entriesKept, String(report.counts.kept)),
       .fact(.entriesUnlisted, String(report.counts.unlisted)),
+      .fact(.entriesExcluded, String(report.counts.excluded)),
       .fact(.complete, report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]

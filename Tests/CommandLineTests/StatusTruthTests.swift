@@ -35,7 +35,8 @@ import Testing
 
   private func settings(_ feed: String) throws {
     try place.write(
-      "[mirror.m]\nfeed = \"\(place.path)/feed/\(feed)\"\nfolder = \"\(place.path)/m\"\nretries = 0\n", "tarn.toml")
+      "[mirror.m]\nfeed = \"\(place.path)/feed/\(feed)\"\nfolder = \"\(place.path)/m\"\nretries = 0\n",
+      "tarn.toml")
   }
 
   /// What the feed before came to is no word of the one that the settings name now.
@@ -51,7 +52,8 @@ import Testing
       if failed { #expect(try place.tarn("sync").status >= 64) }
       let card = try place.tarn("status", "m").output
       #expect(
-        card.contains("/feed/none; this feed was not read yet, and the folder is of \(place.path)/feed/SHA256SUMS\n"),
+        card.contains(
+          "/feed/none; this feed was not read yet, and the folder is of \(place.path)/feed/SHA256SUMS\n"),
         "\(card)")
       #expect(card.contains("last success  never\n") && !card.contains("current"), "\(card)")
       #expect(card.contains(failed ? ": failing\n" : ": never synced\n"), "\(card)")
@@ -71,5 +73,29 @@ import Testing
     try place.write("three\n", "feed/c.txt")
     #expect(try place.tarn("sync").status == 0)
     #expect(try place.tarn("status", "--check", "m").status == 0)
+  }
+
+  /// A slip in a pattern looks like a mirror in sync.
+  @Test func patternsThatLeaveOutAllAreTold() throws {
+    defer { place.end() }
+    let words = "the patterns of --include and --exclude leave out all 3 entries of the feed\n"
+    let sync = try place.tarn("sync", "--include", "*.img", "./feed/SHA256SUMS", "m")
+    #expect(
+      sync.status == 0 && sync.output.contains("in sync: 0 files") && sync.output.contains(words), "\(sync)")
+    // Also where the feed has not changed.
+    #expect(try place.tarn("sync", "m").output.contains(words))
+    #expect(try place.tarn("plan", "m").output.contains(words))
+    let card = try place.tarn("status", "m").output
+    #expect(card.contains("entries       none: \(words)"), "\(card)")
+    #expect(try place.tarn("status", "--json", "m").output.contains("\"excluded\" : 3"))
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "other").status == 0)
+    let table = try place.tarn("status").output
+    #expect(table.contains("/m: \(words)") && !table.contains("/other: the patterns"), "\(table)")
+    for command in ["sync", "plan", "status"] {
+      #expect(try !place.tarn(command, "other").output.contains("leave out"))
+    }
+    // What is left says for itself that something is left out.
+    #expect(try !place.tarn("sync", "--include", "a.txt", "m").output.contains("leave out"))
+    #expect(try !place.tarn("status", "m").output.contains("leave out"))
   }
 }

@@ -22,6 +22,20 @@ package struct PassWords: Sendable {
     return FeedParser.isNeverWhole(report.incompleteReason) ? nil : why
   }
 
+  /// That nothing of the feed is wanted, though it names something.
+  package var leftOut: String? {
+    Self.leftOut(
+      wanted: report.counts.wanted, excluded: report.counts.excluded,
+      maxAge: report.isWindow ? report.options?.last(.maxAge) : nil)
+  }
+
+  /// - Parameter maxAge: where age may be a reason, too.
+  package static func leftOut(wanted: Int, excluded: Int, maxAge: String?) -> String? {
+    guard wanted == 0, excluded > 0 else { return nil }
+    let reasons = "the patterns of --include and --exclude" + (maxAge == nil ? "" : ", or --max-age,")
+    return "\(reasons) leave out all \(Units.count(excluded, "entry")) of the feed"
+  }
+
   private var length: String { Units.length((report.ended - report.started).seconds) }
 
   /// `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
@@ -29,7 +43,7 @@ package struct PassWords: Sendable {
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
     return "in sync: \(Self.amount(counts.wanted, report.bytes.inPlace)) (\(done)\(unchanged)) in \(length)"
-      + (doubt.map { "; \($0)" } ?? "")
+      + [doubt, leftOut].compactMap { $0.map { "; \($0)" } }.joined()
   }
 
   /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
@@ -67,7 +81,8 @@ package struct PassWords: Sendable {
   /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 3 already there, 2 to ask the server about`.
   package static func planned(_ report: PassReport) -> String {
     let there = "\(Units.grouped(report.counts.there)) already there\(report.counts.toAsk)"
-    guard report.counts.toChange > 0 else { return "\(report.counts.noChange): \(there)" }
+    let leftOut = PassWords(report).leftOut.map { "; \($0)" } ?? ""
+    guard report.counts.toChange > 0 else { return "\(report.counts.noChange): \(there)\(leftOut)" }
     let unknown =
       report.bytes.planned > 0 && report.bytes.unknownSizes > 0
       ? " and \(Units.grouped(report.bytes.unknownSizes)) of unknown size" : ""

@@ -11,6 +11,8 @@ package struct StatusDocument: Codable, Sendable {
     package var held = 0
     /// Deleted or edited by the user, and left so by policy.
     package var kept = 0
+    /// Left out by `include`, `exclude` or `max-age`: none of those above; nil from an agent that does not say.
+    @NullIfUnknown package var excluded: Int? = 0
 
     /// So many are being brought back, which were counted as in place.
     package mutating func add(missing: Int) {

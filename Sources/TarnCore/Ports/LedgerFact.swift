@@ -56,6 +56,8 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case entriesCurrent = "entries-current"
   /// Edited by the user, and left so.
   case entriesKept = "entries-kept"
+  /// Named by the feed, and left out by the patterns or for their age.
+  case entriesExcluded = "entries-excluded"
   /// Recorded, and named by the feed no more.
   case entriesUnlisted = "entries-unlisted"
   case bytesWanted = "bytes-wanted"

@@ -95,6 +95,7 @@ package struct StatusQuery {
       let missed = try ledger.failedRowCount()
       document.entries.current = min(document.entries.current, max(0, wanted - missed))
     }
+    document.entries.excluded = try ledger.fact(.entriesExcluded).flatMap { Int($0) } ?? 0
     document.entries.kept = try ledger.fact(.entriesKept).flatMap { Int($0) } ?? 0
     document.entries.pending = max(
       0,

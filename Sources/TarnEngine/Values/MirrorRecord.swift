@@ -3,8 +3,8 @@ import TarnCore
 /// How a mirror stood as a whole before a pass that says nothing of all of it: outcome, and what was wanted and in place.
 struct MirrorRecord {
   private static let kept: [LedgerFact] = [
-    .format, .entriesWanted, .entriesCurrent, .entriesKept, .entriesUnlisted, .complete, .bytesWanted,
-    .bytesCurrent,
+    .format, .entriesWanted, .entriesCurrent, .entriesKept, .entriesUnlisted, .entriesExcluded, .complete,
+    .bytesWanted, .bytesCurrent,
     .sizesUnknown, .failure, .failureHint,
   ]
 

@@ -69,7 +69,8 @@ struct MirrorCheck {
         return ": \(Message.safe(failure))\(hint)"
       }
       if document.feedBefore != nil {
-        return " (its feed is another one now, which was not read yet); expected within \(Durations.span(maxAge))"
+        return
+          " (its feed is another one now, which was not read yet); expected within \(Durations.span(maxAge))"
       }
       let state =
         document.state == "idle" && document.dryRun != true ? "" : "\(StatusText.word(document).text), "

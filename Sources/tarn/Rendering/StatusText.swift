@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 
@@ -141,7 +142,8 @@ enum StatusText {
     let others = documents.filter { !names.contains($0.name) }
     let reasons = others.compactMap(reason)
     return page.mirrors.lines + (reasons.isEmpty ? [] : ["problems:"]) + reasons
-      + others.compactMap(polling) + page.next
+      + others.compactMap(polling)
+      + others.compactMap { document in leftOut(document).map { "  \(called(document)): \($0)" } } + page.next
   }
 
   /// A live screen: of several mirrors their table, and transfers and problems of all of them.
@@ -310,10 +312,18 @@ enum StatusText {
       (counts.conflict, "in conflict"), (counts.kept, "left as changed here (--local-changes keep)"),
       (document.bytes.unknownSizes, "of unknown size"),
     ]
+    if let leftOut = leftOut(document) { return "none: \(leftOut)" }
     let current = "\(Numbers.grouped(counts.current)) of \(Numbers.grouped(counts.wanted)) current"
     let size = document.bytes.current > 0 ? [Units.show(document.bytes.current)] : []
     let others = named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
     return ([current] + size + others).joined(separator: ", ")
+  }
+
+  /// That nothing of the feed is wanted, though it names something.
+  private static func leftOut(_ document: StatusDocument) -> String? {
+    let age = document.options?[PassOptions.Name.maxAge.rawValue]?.last
+    return PassWords.leftOut(
+      wanted: document.entries.wanted, excluded: document.entries.excluded ?? 0, maxAge: age)
   }
 
   static func age(_ text: String?, now: Timestamp) -> String {

@@ -14,7 +14,8 @@ enum SyncSummary {
   }
 
   static func doubt(_ report: PassReport) -> [String] {
-    PassWords(report).doubt.map { ["  \(Message.safe($0))"] } ?? []
+    let words = PassWords(report)
+    return [words.doubt, words.leftOut].compactMap { $0.map { "  \(Message.safe($0))" } }
   }
 
   /// `5 in sync, 2 not: broken, sixth`.
