@@ -29,7 +29,7 @@ package struct AgentState: Sendable {
     var isLooking = false
     /// No longer among the settings: goes once nothing of it is at work.
     var isRemoved = false
-    /// Its pass, by a pause that still holds.
+    /// Its pass, or the wish for one, by a pause that still holds.
     var wasEndedByPause = false
     /// The settings were changed: another pass follows the one that was asked to end.
     var isChanged = false
@@ -184,23 +184,29 @@ package struct AgentState: Sendable {
     return lastRun
   }
 
+  /// A pause ends what is at work, and a wish for a pass that came before it; one that comes later has its pass. With the end of the
+  /// pause a pass makes good for both. A pause that holds already ends what was begun since.
+  ///
   /// - Returns: nil when it was so.
-  package mutating func setPaused(_ name: String, _ paused: Bool) -> [Action]? {
-    guard isKnown(name), isPaused(name) != paused else { return nil }
-    mirrors[name]?.schedule.setPaused(paused)
+  package mutating func setPaused(_ name: String, _ paused: Bool) -> Ended? {
+    guard isKnown(name), let mirror = mirrors[name] else { return nil }
     guard paused else {
+      guard mirror.schedule.isPaused else { return nil }
+      mirrors[name]?.schedule.setPaused(false)
       // What the pause ended goes on now, and not when the schedule has the next pass.
-      if mirrors[name]?.wasEndedByPause == true { _ = ask(name) }
+      if mirror.wasEndedByPause { _ = ask(name) }
       mirrors[name]?.wasEndedByPause = false
-      return []
+      return Ended(actions: [], withdrawn: nil, hasPass: mirror.run != nil)
     }
-    let hasPass = run(of: name) != nil
-    mirrors[name]?.wasEndedByPause = hasPass
-    return stop(name)
+    let hasWish = mirror.promised != nil
+    guard !mirror.schedule.isPaused || hasWish || (mirror.isAtWork && !mirror.isStopping) else { return nil }
+    mirrors[name]?.schedule.setPaused(true)
+    mirrors[name]?.wasEndedByPause = mirror.wasEndedByPause || hasWish || mirror.run != nil
+    return endWork(name)
   }
 
-  /// What `cancel` ended.
-  package struct Cancelled: Sendable, Equatable {
+  /// What a pause or `cancel` ended.
+  package struct Ended: Sendable, Equatable {
     package var actions: [Action]
     /// The number that was promised to who asked for a pass, and that none will have.
     package var withdrawn: UInt64?
@@ -211,14 +217,18 @@ package struct AgentState: Sendable {
   /// What is at work ends, and what was asked for is wanted no more; the next pass comes as planned.
   ///
   /// - Returns: nil when nothing is at work, and nobody waits for a pass.
-  package mutating func cancel(_ name: String) -> Cancelled? {
+  package mutating func cancel(_ name: String) -> Ended? {
     guard let mirror = mirrors[name], mirror.isAtWork || mirror.promised != nil else { return nil }
+    mirrors[name]?.wasEndedByPause = false
+    return endWork(name)
+  }
+
+  private mutating func endWork(_ name: String) -> Ended {
+    let withdrawn = mirrors[name]?.promised
     mirrors[name]?.schedule.withdraw()
     mirrors[name]?.promised = nil
     mirrors[name]?.isChanged = false
-    mirrors[name]?.wasEndedByPause = false
-    return Cancelled(
-      actions: stop(name), withdrawn: mirror.promised, hasPass: mirror.run != nil)
+    return Ended(actions: stop(name), withdrawn: withdrawn, hasPass: run(of: name) != nil)
   }
 
   private mutating func stop(_ name: String) -> [Action] {

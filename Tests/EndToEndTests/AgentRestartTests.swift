@@ -194,6 +194,41 @@ final class AgentRestartTests: AgentHouse {
     #expect(try tarn("cancel", "files").output.contains("no pass of files is at work"))
   }
 
+  /// Also where nobody waits any more for the pass that was asked for.
+  @Test func aPauseEndsWhatWasAskedForBeforeIt() throws {
+    try server.files.write("", to: "open")
+    let agent = try start()
+    func transfers() throws -> Bool { !((try self.mirror()["transfers"] as? [Any]) ?? []).isEmpty }
+    func begun() -> Int { agent.errorsSoFar.components(separatedBy: "files: a pass begins").count - 1 }
+    let first = try begin("sync", "files")
+    try waitUntil("it transfers") { try transfers() }
+    let others = try (0..<2).map { _ in try begin("sync", "files") }
+    for other in others {
+      try waitUntil("it waits") { other.errorsSoFar.contains("waiting for the pass before it to end") }
+    }
+    others[0].signal(SIGKILL)
+    let paused = try tarn("pause", "files")
+    #expect(paused.status == 0 && paused.output.contains("paused until"), "\(paused)")
+    for sync in [first, others[1]] {
+      let outcome = try sync.wait()
+      #expect((outcome.output + outcome.errors).contains("stopped"), "\(outcome)")
+    }
+    try waitUntil("it is paused") { try self.mirror()["state"] as? String == "paused" }
+    #expect(try tarn("pause", "files").output == "files is paused already\n")
+    #expect(begun() == 1)
+    // A wish that comes later has its pass, which another pause ends.
+    let later = try begin("sync", "files")
+    try waitUntil("it transfers") { try transfers() }
+    let again = try tarn("pause", "files")
+    #expect(again.status == 0 && again.output.contains("is paused already; what"), "\(again)")
+    let outcome = try later.wait()
+    #expect((outcome.output + outcome.errors).contains("stopped"), "\(outcome)")
+    try waitUntil("it is paused again") { try self.mirror()["state"] as? String == "paused" }
+    #expect(begun() == 2)
+    #expect(try tarn("resume", "files").status == 0)
+    try waitUntil("it goes on") { begun() == 3 }
+  }
+
   /// The pass at work takes it up, as it does with `retry`, and asks for the rest only.
   @Test func whatIsResumedGoesOnInThePassAtWork() throws {
     try server.files.write("", to: "open")

@@ -97,7 +97,7 @@ import Testing
   @Test func aPauseEndsThePassAndStartsNone() {
     var world = World(["a"])
     #expect(world.starts() == ["a"])
-    #expect(world.state.setPaused("a", true) == [.stop(mirror: "a")])
+    #expect(world.state.setPaused("a", true)?.actions == [.stop(mirror: "a")])
     #expect(world.state.setPaused("a", true) == nil)
     world.end("a", .cancelled)
     world.pass(100_000)
@@ -109,7 +109,49 @@ import Testing
     world.end("a")
     world.pass(100_000)
     #expect(world.starts().isEmpty)
-    #expect(world.state.setPaused("a", false) == [])
+    #expect(world.state.setPaused("a", false)?.actions == [])
+    #expect(world.starts() == ["a"])
+  }
+
+  /// Who asked for the next pass may have gone long ago: nothing but the pause would end it.
+  @Test(arguments: [true, false]) func aPauseEndsTheWishesBeforeIt(wasAtWork: Bool) {
+    var world = World(["a"])
+    if wasAtWork { #expect(world.starts() == ["a"]) }
+    let promised = world.state.ask("a")
+    let paused = world.state.setPaused("a", true)
+    #expect(
+      paused
+        == .init(
+          actions: wasAtWork ? [.stop(mirror: "a")] : [], withdrawn: promised, hasPass: wasAtWork))
+    if wasAtWork { world.end("a", .cancelled) }
+    world.pass(100_000)
+    #expect(world.starts().isEmpty)
+    #expect(world.state.next("a", now: world.now, random: 0)?.reason == .paused)
+    // With the end of the pause it comes after all.
+    #expect(world.state.setPaused("a", false)?.withdrawn == nil)
+    #expect(world.state.next("a", now: world.now, random: 0)?.reason == .asked)
+    #expect(world.starts() == ["a"])
+  }
+
+  /// What was asked for in spite of the pause is ended by another one.
+  @Test func aSecondPauseEndsWhatWasBegunSince() {
+    var world = World(["a"], every: 86_400)
+    for name in world.starts() { world.end(name) }
+    #expect(world.state.setPaused("a", true)?.actions == [])
+    #expect(world.state.setPaused("a", true) == nil)
+    let promised = world.state.ask("a")
+    #expect(world.state.setPaused("a", true) == .init(actions: [], withdrawn: promised, hasPass: false))
+    #expect(world.starts().isEmpty)
+    _ = world.state.ask("a")
+    #expect(world.starts() == ["a"])
+    #expect(
+      world.state.setPaused("a", true)
+        == .init(actions: [.stop(mirror: "a")], withdrawn: nil, hasPass: true))
+    // It is asked once.
+    #expect(world.state.setPaused("a", true) == nil)
+    world.end("a", .cancelled)
+    #expect(world.starts().isEmpty)
+    #expect(world.state.setPaused("a", false)?.actions == [])
     #expect(world.starts() == ["a"])
   }
 
@@ -122,7 +164,7 @@ import Testing
     _ = world.state.setPaused("a", true)
     if wasAtWork { world.end("a", .cancelled) }
     #expect(world.starts().isEmpty)
-    #expect(world.state.setPaused("a", false) == [])
+    #expect(world.state.setPaused("a", false)?.actions == [])
     #expect(world.starts() == (wasAtWork ? ["a"] : []))
   }
 
@@ -314,11 +356,11 @@ import Testing
   @Test(arguments: [false, true]) func whatAPauseEndedAndSomebodyCancelledIsNotBegunAgain(isCancelled: Bool) {
     var world = World(["a"])
     #expect(world.starts() == ["a"])
-    #expect(world.state.setPaused("a", true) == [.stop(mirror: "a")])
+    #expect(world.state.setPaused("a", true)?.actions == [.stop(mirror: "a")])
     if isCancelled { #expect(world.state.cancel("a")?.hasPass == true) }
     world.end("a", .cancelled)
     world.pass(20)
-    #expect(world.state.setPaused("a", false) == [])
+    #expect(world.state.setPaused("a", false)?.actions == [])
     #expect(world.starts() == (isCancelled ? [] : ["a"]))
   }
 
@@ -370,10 +412,10 @@ import Testing
     #expect(!world.state.mayRepair("a"))
     world.state.looked("a")
     #expect(world.state.repair("a") != nil && world.state.running == ["a"])
-    #expect(world.state.setPaused("a", true) == [.stop(mirror: "a")])
+    #expect(world.state.setPaused("a", true)?.actions == [.stop(mirror: "a")])
     world.end("a", .cancelled)
     #expect(world.state.running.isEmpty && !world.state.isIdle && !world.state.mayRepair("a"))
-    #expect(world.state.setPaused("a", false) == [])
+    #expect(world.state.setPaused("a", false)?.actions == [])
     // What was asked to end has to end first.
     #expect(world.state.advance(now: world.now) { 0 }.isEmpty)
     world.state.repaired("a", wasLooking: false, needsPass: false, now: world.now)

@@ -59,18 +59,26 @@ extension Agent: AgentPort {
   }
 
   private func setPaused(_ name: String, _ paused: Bool) throws(ControlFailure) -> ControlAnswer {
-    let actions = shared.change { shared -> [AgentState.Action]? in
+    let (ended, wasPaused) = shared.change { shared -> (AgentState.Ended?, Bool) in
       shared.wasWoken = true
-      return shared.state.setPaused(name, paused)
+      let wasPaused = shared.state.isPaused(name)
+      let ended = shared.state.setPaused(name, paused)
+      if let ended { shared.withdraw(ended, of: name, Self.paused) }
+      return (ended, wasPaused)
     }
-    guard let actions else {
+    guard let ended else {
       return try keep(
         ControlAnswer("\(name) \(paused ? "is paused already" : "is not paused")", wasSo: true))
     }
-    for action in actions { carryOut(action) }
+    for action in ended.actions { carryOut(action) }
+    if ended.withdrawn != nil { tellListeners() }
     parts.log.tell(.notice, paused ? "paused" : "resumed", .of(mirror: name))
+    guard paused else { return try keep(ControlAnswer("\(name) goes on")) }
     return try keep(
-      ControlAnswer(paused ? "\(name) is paused until 'tarn resume \(name)'" : "\(name) goes on"))
+      ControlAnswer(
+        wasPaused
+          ? "\(name) is paused already; what was asked for since ends"
+          : "\(name) is paused until 'tarn resume \(name)'"))
   }
 
   /// What is promised holds, also when the next moment is a power cut.
@@ -82,15 +90,9 @@ extension Agent: AgentPort {
   }
 
   private func cancel(_ name: String) throws(ControlFailure) -> ControlAnswer {
-    let cancelled = shared.change { shared -> AgentState.Cancelled? in
+    let cancelled = shared.change { shared -> AgentState.Ended? in
       guard let cancelled = shared.state.cancel(name) else { return nil }
-      if let number = cancelled.withdrawn {
-        if cancelled.hasPass {
-          shared.mirrors[name]?.withdrawn = number
-        } else {
-          shared.mirrors[name]?.lastRun = RunOutcome(Self.withdrawn).lastRun(number)
-        }
-      }
+      shared.withdraw(cancelled, of: name, Self.cancelled)
       return cancelled
     }
     guard let cancelled else { return ControlAnswer("no pass of \(name) is at work", wasSo: true) }
@@ -104,7 +106,9 @@ extension Agent: AgentPort {
         + (cancelled.withdrawn == nil ? "" : ", and no other one is begun for who asked for it meanwhile"))
   }
 
-  private static let withdrawn = PassFailure(.stopped, code: "stopped", "cancelled before it began")
+  private static let cancelled = PassFailure(.stopped, code: "stopped", "cancelled before it began")
+  private static let paused = PassFailure(
+    .stopped, code: "stopped", "paused before it began", hint: "'tarn resume' begins it")
 
   private func prioritize(
     _ name: String, _ priority: ControlCommand.Priority
@@ -157,6 +161,22 @@ extension Agent: AgentPort {
 
   func tellListeners() {
     for wake in shared.withLock({ Array($0.listeners.values) }) { wake() }
+  }
+}
+
+extension Agent.Shared {
+  /// Nobody gets the pass that was promised: who waits for it hears so at once, or with the end of the one at work.
+  ///
+  /// - Parameter reason: why, where none is at work.
+  fileprivate mutating func withdraw(_ ended: AgentState.Ended, of name: String, _ reason: PassFailure) {
+    guard let number = ended.withdrawn else { return }
+    // What it was to do the next one does not.
+    mirrors[name]?.recreates = false
+    if ended.hasPass {
+      mirrors[name]?.withdrawn = number
+    } else {
+      mirrors[name]?.lastRun = RunOutcome(reason).lastRun(number)
+    }
   }
 }
 

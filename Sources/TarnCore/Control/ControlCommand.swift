@@ -4,7 +4,8 @@ package struct ControlCommand: Codable, Sendable, Equatable {
   package enum Verb: String, Codable, Sendable, CaseIterable {
     /// A pass now, whatever else holds.
     case sync
-    /// No pass, and no new transfer; what runs ends cleanly. Until `resume`, also across restarts.
+    /// No pass, and no new transfer; what runs ends cleanly, and so does what was asked for before. Until `resume`, also across
+    /// restarts; a pass that is asked for later comes all the same.
     case pause, resume
     /// What waits after a failure is tried now.
     case retry
