@@ -10,14 +10,20 @@ extension Tarn {
   /// A mirror to be asked: how it is called, and where it lies.
   package typealias Place = (name: String, folder: String, state: String?)
 
+  /// A mirror that cannot be read is told beside the events of the others; one that is not made yet has none.
+  ///
   /// - Parameters:
   ///   - others: left out where they cannot be read.
   ///   - limit: 1 to 1,000.
-  /// - Throws: what keeps a ledger from being read; a mirror that is not made yet has no events.
   package func events(
     of places: [Place], and others: [Place] = [], after cursor: EventCursor, limit: Int
-  ) throws(PassFailure) -> EventPage {
-    try withJournals(places, others) { try $0.page(after: cursor, limit: limit) }
+  ) -> EventPage {
+    withJournals(places, others) { query, unread in
+      var page = query.page(after: cursor, limit: limit)
+      let all = unread + (page.unread ?? [])
+      page.unread = all.isEmpty ? nil : all
+      return page
+    }
   }
 
   /// Refuses what is no mirror.
@@ -27,28 +33,29 @@ extension Tarn {
     _ = try home(place)
   }
 
-  package func eventsEnd(of places: [Place]) throws(PassFailure) -> String {
-    try withJournals(places, []) { try $0.end().text }
+  package func eventsEnd(of places: [Place]) -> String {
+    withJournals(places, []) { query, _ in query.end().text }
   }
 
   private func withJournals<Result>(
-    _ places: [Place], _ others: [Place], _ body: (EventsQuery) throws -> Result
-  ) throws(PassFailure) -> Result {
+    _ places: [Place], _ others: [Place], _ body: (EventsQuery, _ unread: [EventPage.Unread]) -> Result
+  ) -> Result {
     var journals: [EventsQuery.Journal] = []
+    var unread: [EventPage.Unread] = []
     defer { for journal in journals { journal.ledger.close() } }
     for place in places {
       do throws(PassFailure) {
         journals.append(try journal(place))
       } catch {
-        guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }
+        guard error.code != "no-folder", error.code != "not-a-mirror" else { continue }
+        unread.append(EventPage.Unread(place.name, error))
       }
     }
     for place in others {
       guard let journal = try? journal(place) else { continue }
       if (try? journal.ledger.lastEvent()) != nil { journals.append(journal) } else { journal.ledger.close() }
     }
-    let query = EventsQuery(journals)
-    return try PassFailure.translating { try body(query) }
+    return body(EventsQuery(journals), unread)
   }
 
   private func home(_ place: Place) throws(PassFailure) -> FolderHome {

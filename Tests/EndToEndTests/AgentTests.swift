@@ -435,6 +435,49 @@ final class AgentTests: AgentHouse {
     #expect(lines.allSatisfy { $0["schema"] as? String == "tarn-log/1" })
   }
 
+  /// With the agent and without it the others are told of, and why one is not, once.
+  @Test(arguments: [true, false]) func aMirrorThatCannotBeReadHidesNoOther(hasAgent: Bool) throws {
+    try settings(
+      try #require(place.text("tarn.toml")) + "\n[mirror.more]\nfeed = \"\(server.url("SHA256SUMS"))\"\n"
+        + "folder = \"\(place.path)/more\"\nkeep-list = false\n")
+    if hasAgent { try start() }
+    for name in ["files", "more"] { #expect(try tarn("sync", name).status == 0) }
+    func expectOthers(_ status: Int32, _ code: String) throws {
+      let events = try tarn("events", "--json")
+      let lines = try JSON.documents(events.output)
+      #expect(events.status == status, "\(events)")
+      #expect(lines.dropLast().compactMap { $0["mirror"] as? String } == ["files", "files"], "\(events)")
+      #expect(lines.last?["exitStatus"] as? Int32 == status, "\(events)")
+      let failures = try JSON.documents(events.errors)
+      #expect(failures.map { $0["mirror"] as? String } == ["more"], "\(events)")
+      #expect(failures.first?["code"] as? String == code, "\(events)")
+      // Where nothing else is meant there is nothing else.
+      let alone = try tarn("events", "more", "--json")
+      #expect(alone.status == status && alone.output.isEmpty, "\(alone)")
+    }
+    if !hasAgent {
+      let ledger = place.path + "/more/.tarn/ledger.sqlite"
+      try FileManager.default.moveItem(atPath: ledger, toPath: ledger + ".kept")
+      try place.write(String(repeating: "no ledger ", count: 1000), to: "more/.tarn/ledger.sqlite")
+      try expectOthers(74, "ledger-corrupt")
+      try FileManager.default.removeItem(atPath: ledger)
+      try FileManager.default.moveItem(atPath: ledger + ".kept", toPath: ledger)
+      #expect(try tarn("events").status == 0)
+    }
+    try FileManager.default.removeItem(atPath: place.path + "/more/.tarn")
+    try expectOthers(73, "marker-missing")
+    let follower = try begin("events", "--follow")
+    defer { follower.signal(SIGKILL) }
+    try waitUntil("it follows") { follower.outputSoFar.contains("fetched  f2") }
+    try Feeds.publish(["f1": "one\n", "f2": "two\n", "f3": "three\n"], in: server.files)
+    #expect(try tarn("sync", "files").status == 0)
+    try waitUntil("it is told") { follower.outputSoFar.contains("files  fetched  f3") }
+    follower.signal(SIGINT)
+    let outcome = try follower.wait()
+    #expect(outcome.status == 130, "\(outcome)")
+    #expect(outcome.errors.components(separatedBy: "marker .tarn is gone").count == 2, "\(outcome)")
+  }
+
   @Test func theJournalIsFollowed() throws {
     try start()
     let reader = try Tarn.start(["events", "--follow", "--json"] + config, environment: home, in: place.url)

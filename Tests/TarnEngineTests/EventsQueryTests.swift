@@ -20,7 +20,7 @@ import Testing
     var found: [String] = []
     var cursor = EventCursor()
     while true {
-      let page = try query.page(after: cursor, limit: limit)
+      let page = query.page(after: cursor, limit: limit)
       found += page.events.map { $0.detail ?? $0.code }
       #expect(page.events.count <= limit)
       #expect(page.events.last.map { $0.cursor == page.cursor } ?? true)
@@ -36,18 +36,18 @@ import Testing
 
   @Test func eachEventsOwnCursorGoesOnAfterIt() throws {
     let query = EventsQuery([try journal("a", [10, 30]), try journal("b", [20, 40])])
-    let page = try query.page(after: EventCursor(), limit: 10)
+    let page = query.page(after: EventCursor(), limit: 10)
     for (index, event) in page.events.enumerated() {
-      let rest = try query.page(after: try #require(EventCursor(event.cursor)), limit: 10)
+      let rest = query.page(after: try #require(EventCursor(event.cursor)), limit: 10)
       #expect(rest.events.map(\.detail) == page.events.dropFirst(index + 1).map(\.detail))
     }
   }
 
   @Test func aPlaceTellsOfWhichJournalItsEventIs() throws {
     let a = try journal("a", [10, 30])
-    let known = try EventsQuery([a]).end(EventCursor())
+    let known = EventsQuery([a]).end(EventCursor())
     try a.ledger.apply([.event(Event(when: Timestamp(seconds: 50)!, code: "deleted"))])
-    let page = try EventsQuery([a, try journal("b", [20, 40, 60])]).page(after: known, limit: 10)
+    let page = EventsQuery([a, try journal("b", [20, 40, 60])]).page(after: known, limit: 10)
     var previous = known
     let isKnown = try page.events.map { event in
       let place = try #require(EventCursor(event.cursor))
@@ -66,10 +66,10 @@ import Testing
   @Test func theEndIsAfterTheNewestAndKnowsWhatCameLater() throws {
     let a = try journal("a", [10])
     let query = EventsQuery([a, try journal("b", [])])
-    let end = try query.end()
-    #expect(try query.page(after: end, limit: 10).events.isEmpty)
+    let end = query.end()
+    #expect(query.page(after: end, limit: 10).events.isEmpty)
     try a.ledger.apply([.event(Event(when: Timestamp(seconds: 5)!, code: "deleted"))])
-    #expect(try query.page(after: end, limit: 10).events.map(\.code) == ["deleted"])
+    #expect(query.page(after: end, limit: 10).events.map(\.code) == ["deleted"])
   }
 
   @Test func whatIsGoneIsSaid() throws {
@@ -77,23 +77,23 @@ import Testing
     try a.ledger.apply([.pruneEvents(keeping: 1, before: .distantFuture, now: Timestamp(seconds: 1_000_000)!)]
     )
     let query = EventsQuery([a])
-    let page = try query.page(after: EventCursor(), limit: 10)
+    let page = query.page(after: EventCursor(), limit: 10)
     #expect(page.events.map(\.code) == ["events-dropped", "fetched"])
     #expect(page.events.first?.number == 2)
     // Who was beyond it hears nothing of it.
-    let later = try query.page(after: try #require(EventCursor(page.events[0].cursor)), limit: 10)
+    let later = query.page(after: try #require(EventCursor(page.events[0].cursor)), limit: 10)
     #expect(later.events.map(\.code) == ["fetched"])
   }
 
   /// As a person gives it, who has seen an event with that number.
   @Test func theNumberOfAnEventIsAPlace() throws {
     let query = EventsQuery([try journal("a", [10, 30, 50])])
-    let page = try query.page(after: try #require(EventCursor("1")), limit: 1)
+    let page = query.page(after: try #require(EventCursor("1")), limit: 1)
     #expect(page.events.map(\.number) == [2])
     #expect(
-      try query.page(after: try #require(EventCursor(page.cursor)), limit: 9).events.map(\.number) == [3])
+      query.page(after: try #require(EventCursor(page.cursor)), limit: 9).events.map(\.number) == [3])
     // Nothing came after it: the place is that of the journal, and of no other.
-    let end = try query.page(after: try #require(EventCursor("3")), limit: 1)
+    let end = query.page(after: try #require(EventCursor("3")), limit: 1)
     #expect(end.events.isEmpty && end.cursor == "1.aaaaaaaa-3")
     #expect(EventCursor().text == "0" && EventCursor("0") == EventCursor())
   }
@@ -101,11 +101,20 @@ import Testing
   @Test func aMirrorThatIsNotAskedForKeepsItsPlace() throws {
     let a = try journal("a", [10, 30])
     let b = try journal("b", [20])
-    let both = try EventsQuery([a, b]).page(after: EventCursor(), limit: 2)
-    let one = try EventsQuery([a]).page(after: try #require(EventCursor(both.cursor)), limit: 10)
+    let both = EventsQuery([a, b]).page(after: EventCursor(), limit: 2)
+    let one = EventsQuery([a]).page(after: try #require(EventCursor(both.cursor)), limit: 10)
     #expect(one.events.map(\.detail) == ["a30"])
     #expect(
-      try EventsQuery([a, b]).page(after: try #require(EventCursor(one.cursor)), limit: 9).events.isEmpty)
+      EventsQuery([a, b]).page(after: try #require(EventCursor(one.cursor)), limit: 9).events.isEmpty)
+  }
+
+  @Test func oneThatCannotBeReadHidesNoOther() throws {
+    let (a, b) = (try journal("a", [10, 30]), try journal("b", [20]))
+    b.ledger.close()
+    let page = EventsQuery([b, a]).page(after: EventCursor(), limit: 10)
+    #expect(page.events.map(\.detail) == ["a10", "a30"])
+    #expect(page.unread?.map(\.mirror) == ["b"] && page.unread?.first?.exitStatus == 74)
+    #expect(EventsQuery([b, a]).end().text == page.cursor)
   }
 
   @Test(
@@ -122,7 +131,7 @@ import Testing
     let ledger = MemoryLedger()
     let path = try RelativePath([0x66, 0xFF])
     try ledger.apply([.event(Event(when: Timestamp(seconds: 1)!, code: "fetched", path: path, bytes: 7))])
-    let page = try EventsQuery([EventsQuery.Journal(mirror: "m", id: "cccccccc", ledger: ledger)]).page(
+    let page = EventsQuery([EventsQuery.Journal(mirror: "m", id: "cccccccc", ledger: ledger)]).page(
       after: EventCursor(), limit: 1)
     #expect(page.events.first?.path == "f\\xff")
     #expect(page.events.first?.pathBytes == "Zv8=")

@@ -175,9 +175,10 @@ extension Agent {
         "\(place.number) is the number of an event of one mirror, and \(wanted.count) are asked",
         hint: "name the mirror, or give what an earlier answer had as its cursor")
     }
-    return try ControlFailure.translating {
-      try parts.tarn.events(of: wanted, after: place, limit: min(max(limit, 1), 1000))
-    }
+    let page = parts.tarn.events(of: wanted, after: place, limit: min(max(limit, 1), 1000))
+    // There is nothing to tell beside it.
+    if let unread = page.unread, unread.count == wanted.count { throw ControlFailure(unread[0].failure) }
+    return page
   }
 
   package func mirrorFolders() -> [String: String] {
@@ -185,7 +186,6 @@ extension Agent {
   }
 
   package func eventsEnd() throws(ControlFailure) -> String {
-    let all = try places(of: [])
-    return try ControlFailure.translating { try parts.tarn.eventsEnd(of: all) }
+    parts.tarn.eventsEnd(of: try places(of: []))
   }
 }

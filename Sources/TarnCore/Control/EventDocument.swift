@@ -33,6 +33,29 @@ package struct EventPage: Codable, Sendable, Equatable {
   package var cursor: String
   /// There may be more already.
   package var hasMore: Bool
+  /// Mirrors whose journals cannot be read: the events are those of the others. nil where there is none, and from an agent that does
+  /// not say.
+  package var unread: [Unread]?
+
+  /// A mirror, and why its journal cannot be read.
+  package struct Unread: Codable, Sendable, Equatable {
+    package var mirror: String
+    package var code: String
+    package var message: String
+    package var hint: String?
+    /// What a command about this mirror alone ends with.
+    package var exitStatus: Int32
+
+    package init(_ mirror: String, _ failure: PassFailure) {
+      self.mirror = mirror
+      (code, message, hint) = (failure.code, failure.message, failure.hint)
+      exitStatus = failure.kind.exitStatus
+    }
+
+    package var failure: PassFailure {
+      PassFailure(PassFailure.Kind(rawValue: exitStatus) ?? .inputOutput, code: code, message, hint: hint)
+    }
+  }
 
   package init(events: [EventDocument], cursor: String, hasMore: Bool) {
     self.events = events

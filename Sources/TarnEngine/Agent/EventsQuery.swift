@@ -77,24 +77,28 @@ package struct EventsQuery {
 
   /// The place after the newest events.
   ///
-  /// - Parameter cursor: what is known of other journals is kept.
-  package func end(_ cursor: EventCursor = EventCursor()) throws(LedgerFailure) -> EventCursor {
+  /// - Parameter cursor: what is known of other journals is kept, and of those that cannot be read.
+  package func end(_ cursor: EventCursor = EventCursor()) -> EventCursor {
     var cursor = cursor
-    for journal in journals { cursor[journal.id] = try journal.ledger.lastEvent() }
+    for journal in journals {
+      if let last = try? journal.ledger.lastEvent() { cursor[journal.id] = last }
+    }
     return cursor
   }
 
-  /// The next events after a place, of one mirror in the order of their numbers, over several by time.
+  /// The next events after a place, of one mirror in the order of their numbers, over several by time. A journal that cannot be read
+  /// keeps nobody from the others.
   ///
   /// - Parameter limit: at least 1.
-  package func page(after cursor: EventCursor, limit: Int) throws(LedgerFailure) -> EventPage {
+  package func page(after cursor: EventCursor, limit: Int) -> EventPage {
     var heads: [Head] = []
+    var unread: [EventPage.Unread] = []
     for journal in journals {
-      let after = cursor[journal.id]
-      var events = try journal.ledger.events(after: after, limit: limit + 1)
-      let dropped = try journal.ledger.fact(.eventsDropped).flatMap { Int64($0) } ?? 0
-      if dropped > after { events.insert(Self.marker(dropped, before: events.first), at: 0) }
-      heads.append((journal, events[...]))
+      do throws(LedgerFailure) {
+        heads.append((journal, try Self.events(of: journal, after: cursor[journal.id], limit: limit + 1)))
+      } catch {
+        unread.append(EventPage.Unread(journal.mirror, PassFailure(error)))
+      }
     }
     var place = cursor
     // Named from here on: a number alone would be that of another journal, too.
@@ -105,8 +109,19 @@ package struct EventsQuery {
       place[journal.id] = max(place[journal.id], event.number)
       documents.append(EventDocument(event, mirror: journal.mirror, cursor: place.text))
     }
-    return EventPage(
+    var page = EventPage(
       events: documents, cursor: place.text, hasMore: heads.contains { !$0.events.isEmpty })
+    page.unread = unread.isEmpty ? nil : unread
+    return page
+  }
+
+  private static func events(
+    of journal: Journal, after: Int64, limit: Int
+  ) throws(LedgerFailure) -> ArraySlice<Event> {
+    var events = try journal.ledger.events(after: after, limit: limit)
+    let dropped = try journal.ledger.fact(.eventsDropped).flatMap { Int64($0) } ?? 0
+    if dropped > after { events.insert(marker(dropped, before: events.first), at: 0) }
+    return events[...]
   }
 
   private typealias Head = (journal: Journal, events: ArraySlice<Event>)

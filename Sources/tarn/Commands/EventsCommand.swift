@@ -58,11 +58,14 @@ struct EventsCommand: ParsableCommand {
     let named = Set(report.loaded.places.map(\.name))
     journal.unsure = mirrors.isEmpty ? [] : places.filter { !named.contains($0.name) }
     let (cursor, count) = try journal.show(after: after, newest: newest)
+    if journal.isUnread { return try journal.status.end() }
     if follow { return try journal.follow(after: cursor).end() }
     if session.isJSON {
-      session.console.data(JSONText.line(JournalSummary(events: count, cursor: cursor)))
+      let summary = JournalSummary(exitStatus: journal.status.rawValue, events: count, cursor: cursor)
+      session.console.data(JSONText.line(summary))
       session.console.flush()
     }
+    try journal.status.end()
   }
 }
 
@@ -105,6 +108,8 @@ struct Journal {
   private let isAgents = Locked<Bool?>(nil)
   /// It does not answer, and is not waited for again.
   private let isAgentSilent = Locked(false)
+  /// Why mirrors could not be read, each told once, and with which status.
+  private let told = Locked<[(message: String, status: ExitStatus)]>([])
 
   init(session: Session, places: [Tarn.Place], isAll: Bool = false) {
     self.session = session
@@ -112,6 +117,22 @@ struct Journal {
     given = places
     began = session.now
     link = AgentLink(session.sources)
+  }
+
+  /// Of what could not be read so far.
+  var status: ExitStatus { ExitStatus.worst(told.withLock { $0.map(\.status) }) }
+
+  /// None of those that are meant can be read.
+  var isUnread: Bool {
+    let count = told.withLock(\.count)
+    return count > 0 && count >= given.count
+  }
+
+  private func tell(_ unread: EventPage.Unread) {
+    let failure = unread.failure
+    guard !told.withLock({ $0.contains { $0.message == failure.message } }) else { return }
+    let status = session.tell(failure, of: given.count > 1 ? unread.mirror : nil)
+    told.withLock { $0.append((failure.message, status)) }
   }
 
   /// Shows all after a place, or else the newest.
@@ -192,8 +213,16 @@ struct Journal {
     return place.isOfJournal(in: start, after: previous)
   }
 
-  /// - Parameter unsure: refused when they are no mirrors.
+  /// Tells of what cannot be read.
+  ///
+  /// - Parameter unsure: told when they are no mirrors.
   private func page(after cursor: String?, unsure: [Tarn.Place] = []) throws(PassFailure) -> EventPage {
+    let page = try read(after: cursor, unsure: unsure)
+    for unread in page.unread ?? [] { tell(unread) }
+    return page
+  }
+
+  private func read(after cursor: String?, unsure: [Tarn.Place]) throws(PassFailure) -> EventPage {
     do throws(PassFailure) {
       if !isAgentSilent.withLock({ $0 }) {
         let answer = try link.tryAsking { client in
@@ -213,8 +242,14 @@ struct Journal {
         throw link.refusal(of: place.name, error)
       }
     }
-    for place in unsure { try session.tarn.refuseNoMirror(place) }
-    return try session.tarn.events(
+    for place in unsure {
+      do throws(PassFailure) {
+        try session.tarn.refuseNoMirror(place)
+      } catch {
+        tell(EventPage.Unread(place.name, error))
+      }
+    }
+    return session.tarn.events(
       of: named(given), and: named(found.withLock { $0 }),
       after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
   }

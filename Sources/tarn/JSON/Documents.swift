@@ -149,7 +149,8 @@ struct JournalLine: Encodable {
 struct JournalSummary: Encodable {
   var schema = "tarn-events/1"
   var type = "summary"
-  var exitStatus = ExitStatus.inSync.rawValue
+  /// Not 0 where a mirror could not be read.
+  var exitStatus: Int32
   /// How many lines are before it.
   var events: Int
   /// What `--after` goes on with, also where nothing has happened yet.
