@@ -499,6 +499,23 @@ import Testing
     #expect(lines.contains { $0.contains("by command or timer; no agent runs") } == (name == "docs"))
   }
 
+  /// The agent keeps it from the reload on, whatever else is to do.
+  @Test(arguments: ["idle", "failing", "paused"]) func whatTheAgentHasNotReadWaitsForAReload(state: String) {
+    var status = Samples.status()
+    (status.name, status.state) = ("later", state)
+    if state == "failing" { status.lastFailure = "the feed is gone" }
+    var other = status
+    other.name = "others"
+    #expect(!card(status).contains { $0.contains("reload") })
+    (status.awaitsReload, other.awaitsReload) = (true, true)
+    #expect(card(status).contains("  next run      by command; the agent has not read these settings yet"))
+    #expect(card(status).last == "next: tarn reload")
+    #expect(!StatusText.isCalm(status))
+    let table = StatusText.table([status, other], now: Samples.now, style: Self.plain)
+    #expect(table.contains("  others: next run by command; the agent has not read these settings yet"))
+    #expect(table.filter { $0.hasPrefix("next: ") } == ["next: tarn reload"], "\(table)")
+  }
+
   /// Local changes are seen late there, which the state alone does not tell.
   @Test func aPolledFolderIsMarkedInTheTable() {
     var (polled, watched) = (Samples.status(), Samples.status())

@@ -32,6 +32,40 @@ final class ReloadedMirrorTests: AgentHouse {
     try JSON.documents(tarn("status", "--json").output).first?["mirrors"] as? [[String: Any]] ?? []
   }
 
+  /// The settings name it, and the agent that runs has not read them since.
+  @Test func oneThatTheAgentHasNotReadYetIsSaidToBeSo() throws {
+    try start()
+    let old = try #require(place.text("tarn.toml"))
+    let new =
+      old + "\n[mirror.later]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/later\"\n"
+    try settings(new)
+    for isSynced in [false, true] {
+      if isSynced { #expect(try tarn("sync", "later").status == 0) }
+      let card = try tarn("status", "later")
+      #expect(card.output.contains("the agent has not read these settings yet"), "\(card)")
+      #expect(
+        card.output.hasSuffix("next: tarn reload\n") && !card.output.contains("no agent runs"), "\(card)")
+    }
+    for verb in ["pause", "resume", "retry", "cancel", "prioritize"] {
+      for word in ["later", "./later", "later:f1"] {
+        let outcome = try tarn(verb, word)
+        #expect(outcome.status == 64 && outcome.errors.contains("read them yet: tarn reload"), "\(outcome)")
+      }
+      let nobody = try tarn(verb, "nobody")
+      #expect(nobody.status == 64 && nobody.errors.contains("tarn status lists them"), "\(nobody)")
+    }
+    // It goes by other settings than these.
+    try place.write(new, to: "other.toml")
+    let other = ["--config", place.path + "/other.toml", "--socket", place.path + "/run/tarn.sock"]
+    for words in [["status", "later"], ["pause", "later"]] {
+      let outcome = try Tarn.run(words + other, environment: home, in: place.url)
+      #expect(!(outcome.output + outcome.errors).contains("tarn reload"), "\(outcome)")
+    }
+    #expect(try tarn("reload").output.contains("added: later"))
+    #expect(try !tarn("status", "later").output.contains("reload"))
+    #expect(try tarn("pause", "later").status == 0)
+  }
+
   /// Whoever follows all mirrors hears of those that come later, too.
   @Test func whoFollowsHearsOfANewOne() throws {
     try start()

@@ -224,6 +224,9 @@ package struct StatusDocument: Codable, Sendable {
   @NullIfUnknown package var dryRun: Bool?
   /// The settings named it at its last pass, and do not any more: no pass or check of all mirrors takes it. nil for all others.
   @NullIfUnknown package var leftSettings: Bool?
+  /// The settings name it, and the agent that goes by them has not read so: it is the agent's from `tarn reload` on. nil for all
+  /// others.
+  @NullIfUnknown package var awaitsReload: Bool?
   /// The options of the last pass, by their names; passwords in them are left out. nil where nobody may know them.
   @NullIfUnknown package var options: [String: [String]]?
   @NullIfUnknown package var held: Held?

@@ -226,6 +226,7 @@ struct StatusCommand: ParsableCommand {
       reading.faulty = report.failure == nil ? nil : report
       reading.needsSettings = mirrors.isEmpty
     }
+    var isOurs: Bool?
     do throws(PassFailure) {
       let agents = AgentsMirrors(known, session.tarn)
       for place in try places(session, agents, faulty: reading.faulty) {
@@ -234,7 +235,13 @@ struct StatusCommand: ParsableCommand {
           continue
         }
         do throws(PassFailure) {
-          reading.documents.append(try document(place, session))
+          var document = try document(place, session)
+          if let agent = reading.agent, session.configured(place) != nil {
+            let isAgents = isOurs ?? AgentLink(session.sources).isOfTheseSettings(session, agent: agent)
+            isOurs = isAgents
+            document.awaitsReload = isAgents ? true : nil
+          }
+          reading.documents.append(document)
         } catch {
           if let document = standIn(for: place, error, session) {
             reading.documents.append(document)

@@ -87,7 +87,7 @@ struct Steering {
         show(try link.ask { try $0.perform(command) })
         statuses.append(.inSync)
       } catch {
-        statuses.append(session.tell(error))
+        statuses.append(session.tell(hinting(error, of: command.target.mirror, link)))
       }
     }
     try ExitStatus.worst(statuses).end()
@@ -100,6 +100,16 @@ struct Steering {
     } catch {
       return session.tell(error)
     }
+  }
+
+  /// Of a mirror that these settings name the agent may not have read so far.
+  private func hinting(_ failure: PassFailure, of mirror: String, _ link: AgentLink) -> PassFailure {
+    var failure = failure
+    guard failure.code == "no-such-mirror", session.configured((mirror, mirror, nil)) != nil,
+      link.isOfTheseSettings(session)
+    else { return failure }
+    failure.hint = "these settings name it, and the agent has not read them yet: tarn reload"
+    return failure
   }
 
   /// MIRROR, or MIRROR:PATH. A word with a slash before its first colon is a folder.

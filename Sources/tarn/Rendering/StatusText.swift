@@ -30,6 +30,8 @@ enum StatusText {
     if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
     if let next = nextRun(document, now: now) {
       rows.append(("next run", next))
+    } else if document.awaitsReload == true {
+      rows.append(("next run", awaitsReload))
     } else if hasName(document), !hasAgent(document), document.process == nil {
       rows.append(("next run", "by command or timer; no agent runs"))
     }
@@ -65,6 +67,8 @@ enum StatusText {
       problems: problems(document, mirror: mirror, style: style), transfers: transfers(document),
       next: command(document, mirror: mirror).map { ["next: \($0)"] } ?? [])
   }
+
+  private static let awaitsReload = "by command; the agent has not read these settings yet"
 
   private static func row(_ title: String, _ text: String) -> String {
     "  \(Columns.padded(title, 12))  \(text)"
@@ -120,6 +124,11 @@ enum StatusText {
     return "  \(called(document)): \(watch)"
   }
 
+  /// That the agent does not keep a mirror so far, in one line: for a list of several.
+  private static func unkept(_ document: StatusDocument) -> String? {
+    document.awaitsReload == true ? "  \(called(document)): next run \(awaitsReload)" : nil
+  }
+
   /// A configured mirror by its name, others by their folder; as a word of a command.
   private static func called(_ document: StatusDocument) -> String {
     ShellWord.quote(hasName(document) ? document.name : document.folder)
@@ -143,7 +152,8 @@ enum StatusText {
     let reasons = others.compactMap(reason)
     return page.mirrors.lines + (reasons.isEmpty ? [] : ["problems:"]) + reasons
       + others.compactMap(polling)
-      + others.compactMap { document in leftOut(document).map { "  \(called(document)): \($0)" } } + page.next
+      + others.compactMap { document in leftOut(document).map { "  \(called(document)): \($0)" } }
+      + documents.compactMap(unkept) + page.next
   }
 
   /// A live screen: of several mirrors their table, and transfers and problems of all of them.
@@ -159,8 +169,12 @@ enum StatusText {
   ) -> StatusPage {
     // What only a person can let go comes first: others may mend themselves.
     let urgent = documents.filter { $0.held != nil } + documents.filter { $0.held == nil }
-    let next = urgent.compactMap { document in
-      command(document, mirror: called(document)).map { "next: \($0)" }
+    var next: [String] = []
+    for document in urgent {
+      // One reload is for all mirrors.
+      guard let command = command(document, mirror: called(document)), !next.contains("next: \(command)")
+      else { continue }
+      next.append("next: \(command)")
     }
     var page = beside(documents, style: style)
     page.mirrors = mirrors(documents, now: now, style: style)
@@ -452,6 +466,7 @@ enum StatusText {
     if document.leftSettings == true {
       return "tarn forget \(mirror), which the settings name no more; or to keep it: tarn sync \(mirror)"
     }
+    if document.awaitsReload == true { return "tarn reload" }
     if lacksSpace(document) { return "tarn trash empty \(mirror)" }
     if document.state == "paused" {
       let command = "tarn resume \(mirror)"
@@ -509,5 +524,6 @@ enum StatusText {
   static func isCalm(_ document: StatusDocument) -> Bool {
     document.process != nil
       || document.state == "idle" && document.lastSuccess != nil && document.leftSettings != true
+        && document.awaitsReload != true
   }
 }

@@ -59,6 +59,17 @@ struct AgentLink: Sendable {
     }
   }
 
+  /// Whether an agent goes by these settings, as it read them: it answers where they have it, and names their files.
+  ///
+  /// - Parameter agent: the one that is meant; nil for whichever answers there.
+  func isOfTheseSettings(_ session: Session, agent: AgentDocument? = nil) -> Bool {
+    guard let own = sockets.first, !Self.wasSilent.withLock({ $0 }),
+      let answer = try? ask(own, { try $0.status(problemLimit: 0).agent }), let there = answer,
+      agent.map({ $0.process == there.process && $0.started == there.started }) ?? true
+    else { return false }
+    return there.settingsCheck == session.sources.paths.command("config check")
+  }
+
   /// All of its mirrors; nil when no agent is there.
   ///
   /// - Throws: also where this user may know no more than the redacted status, whose folders are none.
