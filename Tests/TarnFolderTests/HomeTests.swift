@@ -349,4 +349,38 @@ import Testing
     try FolderHome.create(folder: folder, state: state).remove()
     #expect(DiskWorld.status(Array(state.utf8CString)) == nil)
   }
+
+  /// Of nobody, who is not kept from anything but by the modes.
+  private func giveAway(_ home: FolderHome) throws {
+    for name in ["ledger.sqlite", "lock", "partial/x", "trash/y"] { store(home.stateDirectory + "/" + name) }
+    if geteuid() == 0 { #expect(try run("/bin/chown", ["-R", "65534", base]) == 0) }
+  }
+
+  /// The record and the trash are not gone before it is known that the rest may go.
+  @Test(arguments: ["folder", "folder/.tarn", "folder/.tarn/trash"])
+  func whatCannotGoWhollyStaysWhole(closed: String) throws {
+    let home = try FolderHome.create(folder: folder, state: nil)
+    try giveAway(home)
+    let before = try FileManager.default.subpathsOfDirectory(atPath: base).sorted()
+    chmod("\(base)/\(closed)", 0o555)
+    #expect(code { try asNobody { try home.remove() } } == .permission)
+    #expect(try FileManager.default.subpathsOfDirectory(atPath: base).sorted() == before)
+    chmod("\(base)/\(closed)", 0o755)
+    try asNobody { try home.remove() }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+  }
+
+  @Test func aStateElsewhereGoesAsFarAsItsParentLetsIt() throws {
+    let home = try FolderHome.create(folder: folder, state: state)
+    try giveAway(home)
+    chmod(folder, 0o555)
+    #expect(code { try asNobody { try home.remove() } } == .permission)
+    #expect(try inspect() == .mirror(home) && home.trashed().count == 1)
+    chmod(folder, 0o755)
+    // A directory that somebody else made for it.
+    chmod(base, 0o555)
+    try asNobody { try home.remove() }
+    #expect(try inspect() == .empty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: state).isEmpty)
+  }
 }

@@ -443,8 +443,12 @@ extension FolderHome {
   /// Removes what is Tarn's own; the files of the folder stay. The lock is held by the caller. After a crash it
   /// can be called again: the marker goes when all else is gone. The folder may be gone itself.
   ///
-  /// What Tarn did not make there stays, and its directory with it.
+  /// What Tarn did not make there stays, and its directory with it; so does a directory of a state that is elsewhere, where its parent
+  /// does not let it go.
+  ///
+  /// - Throws: before anything is removed, where permissions would not let all of it go.
   package func remove() throws(FolderFailure) {
+    try refuseUnremovable()
     let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
     for name in Self.ownDirectories { try Self.removeAll(name, in: state) }
     // Only now: a first pass that had hardly any descriptors is taken back, too.
@@ -455,8 +459,22 @@ extension FolderHome {
     if !isInner, let root { try kernel("remove", folder.utf8, Self.unlink(Self.markerName, in: root)) }
     for name in last.sorted() { try state.remove(name) }
     let result = tarn_remove_directory(AT_FDCWD, cString(stateDirectory))
-    if result != -ENOTEMPTY { try kernel("remove", stateDirectory.utf8, result) }
+    let mayStay = isInner ? [-ENOTEMPTY] : [-ENOTEMPTY, -EACCES, -EPERM, -EROFS, -EBUSY]
+    if !mayStay.contains(result) { try kernel("remove", stateDirectory.utf8, result) }
     try root?.sync(folder.utf8)
+  }
+
+  /// What cannot be ended is not begun: the marker goes last, and with half of its record the mirror would be of no use.
+  private func refuseUnremovable() throws(FolderFailure) {
+    let own = [stateDirectory] + Self.ownDirectories.map { stateDirectory + "/" + $0 }
+    let places =
+      [(folder, "remove", folder + "/" + Self.markerName, W_OK | X_OK)]
+      + own.map { ($0, "remove what is in", $0, R_OK | W_OK | X_OK) }
+    for (directory, operation, object, access) in places
+    where faccessat(AT_FDCWD, directory + "/.", access, AT_EACCESS) != 0 {
+      let number = errno
+      if number != ENOENT { throw FolderFailure(cannot: operation, object.utf8, errno: number) }
+    }
   }
 
   /// Whether the folder holds nothing but Tarn's own, and the state nothing but what a first pass makes: no ledger
