@@ -209,7 +209,8 @@ package struct RunSchedule: Sendable {
     forgetHold()
     backOff = nil
     (history.failures, history.lastSuccess) = (0, nil)
-    (before?.history.failures, before?.history.lastSuccess) = (0, nil)
+    before?.history.failures = 0
+    before?.history.lastSuccess = nil
     plan(now: now)
   }
 

@@ -188,7 +188,8 @@ extension StatusDocument {
   fileprivate mutating func tellOtherFeed(before: String) {
     feedBefore = before
     (lastSuccess, verifiedAt, upstreamChangedAt) = (nil, nil, nil)
-    (entries, bytes) = (Entries(), Bytes())
+    let blank = StatusDocument(name: name, feed: feed, folder: folder, state: state)
+    (entries, bytes) = (blank.entries, blank.bytes)
     (problems, moreProblems, held) = ([], 0, nil)
     if process == nil, lastFailure == nil, state != "interrupted" { state = "idle" }
   }
