@@ -59,7 +59,9 @@ final class DownloadSession: Sendable {
     (self.id, self.ledger, self.folder, self.downloader) = (id, ledger, folder, downloader)
     (self.patience, self.progress) = (patience, progress)
     (self.clock, self.random, self.post) = (clock, random, post)
-    ledger.tellPlaces { [folder] in folder.path($0) }
+    ledger.attach(
+      SessionLedger.Sources(
+        path: { [folder] in folder.path($0) }, response: { [atWork] in Self.take($0, atWork) }))
     try settle()
   }
 
@@ -185,13 +187,17 @@ final class DownloadSession: Sendable {
 
   /// Writes the last answer down, if the ledger does not have it.
   func noteResponse(_ task: Int64) throws(LedgerFailure) {
-    let response = atWork.withLock { tasks -> TaskResponse? in
+    let isNew = atWork.withLock { $0[task]?.response?.isNoted == false }
+    if isNew { try ledger.noteResponse(of: task) }
+  }
+
+  /// The last answer, once.
+  private static func take(_ task: Int64, _ atWork: Locked<[Int64: AtWork]>) -> TaskResponse? {
+    atWork.withLock { tasks in
       guard let (head, isNoted) = tasks[task]?.response, !isNoted else { return nil }
       tasks[task]?.response = (head, true)
       return head
     }
-    guard let response else { return }
-    try ledger.note(response, path: folder.path(task), of: task)
   }
 
   func ended(_ number: Int64, _ outcome: SingleDownload.Outcome) throws(LedgerFailure) {

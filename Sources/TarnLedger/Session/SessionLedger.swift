@@ -12,8 +12,19 @@ package final class SessionLedger: TransferLedger {
 
   private let writer: Locked<Writer>
   private let clock: any Clock
-  /// Where the file of a task got its name.
-  private let finalPath = Locked<@Sendable (Int64) -> String?>({ _ in nil })
+  /// Where the file of a task gets its name, and what its server answered, if that was not asked for before.
+  package struct Sources: Sendable {
+    package var path: @Sendable (Int64) -> String?
+    package var response: @Sendable (Int64) -> TaskResponse?
+
+    package init(
+      path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> TaskResponse?
+    ) {
+      (self.path, self.response) = (path, response)
+    }
+  }
+
+  private let sources = Locked(Sources(path: { _ in nil }, response: { _ in nil }))
 
   /// - Parameter directory: exists; its owner alone can write in it.
   /// - Throws: `.newer` for a later schema, `.corrupt` for damage or another program's database.
@@ -38,10 +49,8 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// - Parameter finalPath: called within the transaction that makes a task finished.
-  package func tellPlaces(_ finalPath: @escaping @Sendable (Int64) -> String?) {
-    self.finalPath.withLock { $0 = finalPath }
-  }
+  /// - Parameter sources: asked within the transactions that write their answers down, so that those are in order.
+  package func attach(_ sources: Sources) { self.sources.withLock { $0 = sources } }
 
   // MARK: Access
 
@@ -254,18 +263,23 @@ package final class SessionLedger: TransferLedger {
     return result
   }
 
-  /// Notes what the server answered.
-  package func note(_ response: TaskResponse, path: String?, of number: Int64) throws(LedgerFailure) {
-    try change { connection throws(LedgerFailure) in
-      guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
-      record.path = path ?? record.path
-      try Self.write(record, connection)
-      try connection.run(
-        "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(response)), .integer(number)])
-      var event = SessionEvent(.response, time: clock.time, of: record)
-      event.response = response
-      try Self.append(event, connection)
-    }
+  /// Writes down what the server of a task answered, if that was not done before.
+  package func noteResponse(of number: Int64) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in try noteResponse(of: number, connection) }
+  }
+
+  private func noteResponse(of number: Int64, _ connection: Connection) throws(LedgerFailure) {
+    let sources = sources.withLock { $0 }
+    guard let response = sources.response(number),
+      var record = try Self.task("number = ?", [.integer(number)], connection)
+    else { return }
+    record.path = sources.path(number) ?? record.path
+    try Self.write(record, connection)
+    try connection.run(
+      "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(response)), .integer(number)])
+    var event = SessionEvent(.response, time: clock.time, of: record)
+    event.response = response
+    try Self.append(event, connection)
   }
 
   private static let select = """
@@ -455,11 +469,12 @@ package final class SessionLedger: TransferLedger {
   private func finish(
     _ number: Int64, bytes: UInt64, digest: String, _ connection: Connection
   ) throws(LedgerFailure) {
+    try noteResponse(of: number, connection)
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
     record.state = .finished
     (record.bytes, record.digest, record.ended) = (bytes, digest, now)
-    record.path = finalPath.withLock { $0 }(number) ?? record.path
+    record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
     try Self.write(record, connection)
     var event = SessionEvent(.finished, time: now, of: record)
