@@ -282,7 +282,7 @@ struct SessionTests {
     try house.start()
     _ = try house.tarn("session", "open", "s", "--wake", script.path)
     try house.hand(house.server.url("a.txt"))
-    try waitUntil("it was woken") { house.place.text("woken") != nil }
+    try waitUntil("it was woken") { house.place.text("woken")?.contains("\n") == true }
     #expect(
       house.place.text("woken")?.hasPrefix("s 2 finished") == true, "\(house.place.text("woken") ?? "")")
     // It acknowledged nothing: once more, after a while.
