@@ -91,7 +91,9 @@ import Testing
   ])
   func theseEnd(code: String) { #expect(TaskVerdict.judge(code) == .end) }
 
-  @Test(arguments: ["http-401", "http-403"]) func theseAsk(code: String) { #expect(TaskVerdict.judge(code) == .ask) }
+  @Test(arguments: ["http-401", "http-403"]) func theseAsk(code: String) {
+    #expect(TaskVerdict.judge(code) == .ask)
+  }
 
   @Test func aWrongDigestEndsTheSecondTime() {
     #expect(TaskVerdict.judge("digest-mismatch", wrongContents: 1) == .wait)

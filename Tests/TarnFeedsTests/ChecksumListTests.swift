@@ -126,7 +126,9 @@ import Testing
   }
 
   /// What stands between two lines that name files was one of them.
-  @Test(arguments: [("what is this", ["line-malformed"]), (String(hash.dropLast()) + "  z", ["line-malformed"])])
+  @Test(arguments: [
+    ("what is this", ["line-malformed"]), (String(hash.dropLast()) + "  z", ["line-malformed"]),
+  ])
   func isNotCompleteWhenALineIsNotUnderstood(line: String, codes: [String]) {
     let outcome = parse("\(Self.hash)  x\n\(line)\n\(Self.hash)  y")
     #expect(outcome.names == ["x", "y"])

@@ -53,7 +53,8 @@ package struct MirrorSettings: Sendable, Equatable {
   }
 
   /// What `isName` takes, for people.
-  static let nameRule = "a name has up to 64 bytes, no blanks, none of / . : and no - in front, and is not session"
+  static let nameRule =
+    "a name has up to 64 bytes, no blanks, none of / . : and no - in front, and is not session"
 
   /// What a name must not have: it would be taken for a path, a URL or a TARGET (`MIRROR:PATH`).
   package static func isName(_ name: String) -> Bool {
