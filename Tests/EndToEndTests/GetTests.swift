@@ -115,6 +115,22 @@ struct GetTests {
     #expect(names == ["large.bin"] && records.isEmpty)
   }
 
+  /// What was finished before is not asked for again, unless its file is gone.
+  @Test func ofSeveralTheRestGoesOn() throws {
+    try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")
+    let words = ["get", "-N", "1", server.url("a.txt"), server.url("slow/large.bin"), "--to", out]
+    let first = try Tarn.start(words, environment: variables, in: place.url)
+    try waitUntil("some of it is written") { !first.isRunning || first.written > 4 << 20 }
+    first.signal(SIGKILL)
+    _ = try first.wait()
+    let requests = try server.requests {
+      let outcome = try Tarn.run(words, environment: variables, in: place.url)
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+    #expect(requests.map { "\($0.status) \($0.uri)" } == ["206 /slow/large.bin"])
+    #expect(names == ["a.txt", "large.bin"] && records.isEmpty)
+  }
+
   @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, Int32(143))])
   func aSignalKeepsWhatWasFetched(signal: Int32, status: Int32) throws {
     try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")

@@ -62,8 +62,7 @@ import Testing
     #expect(try ledger.task(1)?.attempts == 0)
   }
 
-  /// The first is nothing, for the third is refused by the table.
-  @Test func aBatchIsAddedWhole() throws {
+  @Test func aClosedLedgerAddsNothing() throws {
     let ledger = try open()
     ledger.close()
     #expect(throws: LedgerFailure.self) { try ledger.add([request("a")], now: now) }

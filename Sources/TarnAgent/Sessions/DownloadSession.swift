@@ -260,6 +260,17 @@ final class DownloadSession: Sendable {
     return try obey(order, number)
   }
 
+  /// Adds tasks, as the ledger does. What is finished, and whose file is gone, is queued again. Any thread; `advance` begins them.
+  func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
+    var added = try ledger.add(requests, now: clock.time)
+    for index in added.indices where added[index].task.state == .finished {
+      let number = added[index].task.number
+      if added[index].task.path.map({ TextFile.status($0) != nil }) == true { continue }
+      if try queue(number, from: [.finished]) { added[index].task.state = .queued }
+    }
+    return added
+  }
+
   /// Its turn comes again. Any thread; `advance` begins it.
   ///
   /// - Returns: false where it is in none of these states.

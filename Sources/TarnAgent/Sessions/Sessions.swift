@@ -58,7 +58,7 @@ final class Sessions: SessionPort {
     let changes = Changes()
     self.changes = changes
     loop = SessionLoop(clock: clock) { session, failure in changes.tell(session, failure) }
-    waker = Waker(socket: socket, clock: clock)
+    waker = Waker(socket: socket)
     try loop.start()
     changes.attach { [weak self] session, failure in self?.changed(session, failure) }
   }
@@ -89,7 +89,6 @@ final class Sessions: SessionPort {
       state.isEnding = true
       return Array(state.sessions.values)
     }
-    waker.end()
     for open in open { open.session.close() }
     loop.end()
   }
@@ -213,7 +212,7 @@ final class Sessions: SessionPort {
           .conflict, code: "session-closed", "session '\(id)' is closed: it takes no more tasks",
           hint: "open another one")
       }
-      let added = try session.ledger.add(tasks, now: clock.time)
+      let added = try session.add(tasks)
       loop.post(.wake(session))
       return AddedTasks(
         added.map { .init(number: $0.task.number, state: $0.task.state, wasThere: $0.wasThere) })

@@ -83,7 +83,7 @@ extension Tarn {
       loop.end()
     }
     try loop.start()
-    let added = try ledger.add(request.tasks, now: now)
+    let added = try session.add(request.tasks)
     progress.expect(files: added.count)
     stop.onSet(waking: ends) { ends.change { $0 = true } }
     loop.post(.wake(session))

@@ -56,11 +56,8 @@ struct WakeState {
 /// Runs wake commands: under systemd as units of their own, else as children free of the agent's session. Any thread.
 final class Waker: Sendable {
   private let socket: String?
-  private let clock: any Clock
 
-  init(socket: String?, clock: any Clock) { (self.socket, self.clock) = (socket, clock) }
-
-  func end() {}
+  init(socket: String?) { self.socket = socket }
 
   /// - Parameter ended: hears how the command ended, on another thread; not where it could not be run without a thread.
   func run(

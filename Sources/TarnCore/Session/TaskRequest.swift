@@ -28,7 +28,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
   package var label: String?
   /// For the program, 4,096 bytes at most.
   package var userInfo: String?
-  /// Tasks of one group have an end of their own.
+  /// For the program: what it belongs to.
   package var group: String?
   /// It waits until it is resumed.
   package var suspended: Bool?

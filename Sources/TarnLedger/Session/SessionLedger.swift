@@ -117,7 +117,7 @@ package final class SessionLedger: TransferLedger {
   }
 
   /// Adds tasks: all of them or none. One that is known by its URL and destination is not added again: what failed or was cancelled
-  /// is queued once more, and so is what is finished, to be asked for again.
+  /// is queued once more.
   package func add(_ requests: [TaskRequest], now: Timestamp) throws(LedgerFailure) -> [Added] {
     var added: [Added] = []
     try change { connection throws(LedgerFailure) in
@@ -136,7 +136,7 @@ package final class SessionLedger: TransferLedger {
     if var known = try task(
       "url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     {
-      if known.state.isEnd {
+      if known.state == .failed || known.state == .cancelled {
         (known.state, known.request, known.attempts) = (state, request, 0)
         (known.code, known.message, known.nextAttempt, known.ended) = (nil, nil, nil, nil)
         try write(known, connection)
@@ -325,7 +325,7 @@ package final class SessionLedger: TransferLedger {
 
   // MARK: Events
 
-  /// At most `limit` events behind a number, the oldest first. Where earlier ones are gone, `events-lost` goes before them.
+  /// At most `limit` events behind a number, the oldest first. Those that were acknowledged are gone.
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [SessionEvent] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
