@@ -113,7 +113,8 @@ package final class Agent: Sendable {
     let budget = TransferBudget(PlaceLimits(running.settings.limits), clock: parts.clock)
     self.budget = budget
     var parts = parts
-    parts.tarn.pool = DownloaderPool(budget: budget, clock: parts.clock)
+    let pool = DownloaderPool(budget: budget, clock: parts.clock)
+    parts.tarn.pool = pool
     self.parts = parts
     schedules = Schedules(environment: parts.environment)
     notifier = ServiceNotifier(environment: parts.environment)
@@ -126,7 +127,7 @@ package final class Agent: Sendable {
       try PassFailure.translating {
         try Sessions(
           directory: directory + "/sessions", socket: running.settings.agent.socket,
-          pool: DownloaderPool(budget: budget, clock: parts.clock), log: parts.log, clock: parts.clock)
+          pool: pool, log: parts.log, clock: parts.clock)
       }
     }
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {

@@ -65,11 +65,12 @@ extension Tarn {
     settings.transfers = request.transfers
     try ledger.set(.settings, JSONText.line(settings))
     let ends = LockedCondition(false)
-    let told = Locked<Set<Int64>>([])
+    // Those of an earlier run were told by it.
+    let told = Locked(try ledger.lastEvent())
     let failure = Locked<LedgerFailure?>(nil)
     let loop = SessionLoop(clock: SystemClock()) { session, fault in
       if let fault { failure.withLock { $0 = $0 ?? fault } }
-      let isOver = (try? session.tell(ends: told, ended)) ?? true
+      let isOver = (try? session.tell(endsAfter: told, ended)) ?? true
       if isOver || fault != nil { ends.change { $0 = true } }
     }
     let session = try DownloadSession(
@@ -85,6 +86,7 @@ extension Tarn {
     try loop.start()
     let added = try session.add(request.tasks)
     progress.expect(files: added.count)
+    for known in added where known.task.state == .finished { ended(known.task) }
     stop.onSet(waking: ends) { ends.change { $0 = true } }
     loop.post(.wake(session))
     ends.wait { $0 ? () : nil }
@@ -149,16 +151,17 @@ extension Tarn {
 }
 
 extension DownloadSession {
-  /// Tells of tasks that have ended and were not told of.
+  /// Tells of tasks that have ended since an event.
   ///
   /// - Returns: whether none is left to end.
   fileprivate func tell(
-    ends told: Locked<Set<Int64>>, _ ended: (TaskRecord) -> Void
+    endsAfter told: Locked<Int64>, _ ended: (TaskRecord) -> Void
   ) throws(LedgerFailure) -> Bool {
-    let tasks = try ledger.tasks(limit: .max)
-    for task in tasks where task.state.isEnd {
-      if told.withLock({ $0.insert(task.number).inserted }) { ended(task) }
+    let events = try ledger.events(after: told.withLock { $0 }, limit: .max)
+    for event in events where [.finished, .failed, .cancelled].contains(event.code) {
+      if let number = event.task, let task = try ledger.task(number) { ended(task) }
     }
-    return !tasks.contains { $0.state.isOpen }
+    if let last = events.last { told.withLock { $0 = last.number } }
+    return try ledger.tasks(in: TaskState.allCases.filter(\.isOpen), limit: 1).isEmpty
   }
 }

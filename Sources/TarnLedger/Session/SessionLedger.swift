@@ -82,12 +82,8 @@ package final class SessionLedger: TransferLedger {
     case settings
     /// The last event that was acknowledged.
     case acknowledged
-    /// The last event that was dropped before anybody acknowledged it.
-    case lost
     /// No tasks are taken any more.
     case closed
-    /// When somebody last spoke of it.
-    case contact
   }
 
   package func fact(_ name: Fact) throws(LedgerFailure) -> String? {
