@@ -162,7 +162,8 @@ let package = Package(
     tests(
       "TarnAgentTests",
       [
-        "TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport",
+        "TarnAgent", "TarnCore", "TarnCrypto", "TarnEngine", "TarnFolder", "TarnLedger", "TarnRuntime",
+        "TestSupport",
         .product(name: "Logging", package: "swift-log"),
       ]),
     tests(

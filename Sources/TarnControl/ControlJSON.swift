@@ -61,7 +61,7 @@ package enum ControlJSON {
   }
 }
 
-/// The keys of an object and of the objects in it.
+/// The keys of an object and of the objects in it, also of those in lists.
 private struct KeyPaths: Decodable {
   private struct Key: CodingKey {
     var stringValue: String
@@ -73,6 +73,10 @@ private struct KeyPaths: Decodable {
   var paths: [String] = []
 
   init(from decoder: any Decoder) throws {
+    if var list = try? decoder.unkeyedContainer() {
+      while !list.isAtEnd { paths += try KeyPaths(from: list.superDecoder()).paths }
+      return
+    }
     guard let object = try? decoder.container(keyedBy: Key.self) else { return }
     for key in object.allKeys {
       paths.append(key.stringValue)

@@ -77,17 +77,27 @@ package enum ControlRoute: String, CaseIterable, Sendable {
         "verb",
       ]
     case (.limit, "PUT"): ["bytesPerSecond"]
-    case (.session, "PUT"): ["transfers", "wake"]
-    case (.sessionOrder, _): ["headers", "number", "priority", "task", "url", "verb"]
+    case (.session, "PUT"):
+      [
+        "cookies", "headers", "holdsOld", "hook", "hosts", "hosts.ca", "hosts.credential", "hosts.host",
+        "hosts.pins", "notify", "quota", "quota.bytes", "quota.kept", "quota.keptFor", "quota.tasks",
+        "transfers", "wake",
+      ] + Self.limitKeys + Self.ruleKeys
+    case (.sessionOrder, _):
+      ["existing", "headers", "keep", "number", "priority", "task", "to", "url", "verb"]
     case (.tasks, "POST"):
       [
-        "digest", "existing", "expectedBytes", "group", "headers", "key", "label", "makeDirectories",
-        "priority",
-        "suspended", "to", "url", "userInfo",
-      ]
+        "body", "digest", "existing", "expectedBytes", "group", "headers", "ignoreCache", "key", "label",
+        "makeDirectories", "method", "notBefore", "priority", "resuming", "resuming.etag", "resuming.file",
+        "resuming.lastModified", "suspended", "to", "url", "userInfo",
+      ] + Self.limitKeys + Self.ruleKeys
     default: []
     }
   }
+
+  private static let limitKeys = ["limits", "limits.idle", "limits.stall", "limits.whole"]
+  private static let ruleKeys =
+    ["rules"] + ["leastBytes", "mostBytes", "status", "then", "to", "types"].map { "rules.\($0)" }
 
   /// Problems of each mirror in an answer, unless asked for.
   package static let usualProblems = 20

@@ -19,6 +19,8 @@ public struct DownloadEvent: Sendable {
     case needsRequest(reason: String, message: String)
     /// After the last event of all tasks, and again after each later batch; with how many ended since the one before.
     case allDelivered(finished: Int, failed: Int)
+    /// The same of the tasks of one group, each time when all of them have ended.
+    case groupDelivered(String, finished: Int, failed: Int)
     /// Events up to this number are gone, and nobody had acknowledged them.
     case eventsLost(upTo: Int64)
   }
@@ -60,6 +62,8 @@ public struct DownloadEvent: Sendable {
     case .waiting: kind = .waiting(reason: reason, message: message)
     case .needsRequest: kind = .needsRequest(reason: reason, message: message)
     case .allDelivered: kind = .allDelivered(finished: event.finished ?? 0, failed: event.failed ?? 0)
+    case .groupDelivered:
+      kind = .groupDelivered(event.group ?? "", finished: event.finished ?? 0, failed: event.failed ?? 0)
     case .eventsLost: kind = .eventsLost(upTo: event.lostUpTo ?? 0)
     }
     number = event.number

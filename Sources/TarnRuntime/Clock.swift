@@ -6,6 +6,12 @@ package protocol Clock: Sendable {
   /// Wall time. May jump either way.
   var time: Timestamp { get }
   func monotonic() -> Instant
+  /// Goes on through suspend to RAM (CLOCK_BOOTTIME).
+  func boottime() -> Instant
+}
+
+extension Clock {
+  package func boottime() -> Instant { monotonic() }
 }
 
 /// The machine's clocks.
@@ -19,6 +25,12 @@ package struct SystemClock: Clock {
   }
 
   package func monotonic() -> Instant { .now }
+
+  package func boottime() -> Instant {
+    var moment = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &moment)
+    return Instant(nanoseconds: UInt64(moment.tv_sec) &* 1_000_000_000 &+ UInt64(moment.tv_nsec))
+  }
 }
 
 /// A clock that moves only when told.

@@ -1,5 +1,32 @@
 import TarnCore
 
+/// Cookies that outlive their exchanges. Each goes back only to the host that set it: without a list of public suffixes nothing
+/// tells whose a wider domain is. Network thread only.
+final class HostCookies {
+  private static let mostHosts = 1000
+  private var hosts: [String: ChainCookies] = [:]
+
+  func store(_ lines: [String], of url: SourceURL, _ now: Timestamp) {
+    let host = url.origin.host
+    guard !lines.isEmpty, hosts[host] != nil || hosts.count < Self.mostHosts else { return }
+    hosts[host, default: ChainCookies()].store(lines, from: url, now: now, isHostOnly: true)
+  }
+
+  /// The `Cookie` field for a hop, with what the chain has that is not here.
+  func header(for url: SourceURL, with chain: String?) -> String? {
+    guard let own = hosts[url.origin.host]?.header(for: url) else { return chain }
+    func names(_ text: String) -> [(Substring, Substring)] {
+      text.split(separator: ";").map { pair in
+        let pair = pair.drop { $0 == " " }
+        return (pair.prefix { $0 != "=" }, pair)
+      }
+    }
+    let known = Set(names(own).map(\.0))
+    return ([own] + names(chain ?? "").filter { !known.contains($0.0) }.map { String($0.1) })
+      .joined(separator: "; ")
+  }
+}
+
 /// Cookies that the servers of one chain of redirects set, for its later hops (RFC 6265). They end with the exchange.
 ///
 /// There is no list of public suffixes here: a cookie for one reaches no further than the hosts that the chain leads to.
@@ -34,9 +61,11 @@ struct ChainCookies: Equatable, Sendable {
   ///   - lines: the values of its `Set-Cookie` fields.
   ///   - url: what was asked for.
   ///   - now: wall time, by which a cookie that is over is taken away.
-  mutating func store(_ lines: [String], from url: SourceURL, now: Timestamp) {
+  ///   - isHostOnly: they go back to this host alone, whatever domain they name.
+  mutating func store(_ lines: [String], from url: SourceURL, now: Timestamp, isHostOnly: Bool = false) {
     for line in lines {
-      guard let (cookie, isOver) = Self.read(line, from: url, now: now) else { continue }
+      guard case (var cookie, let isOver)? = Self.read(line, from: url, now: now) else { continue }
+      if isHostOnly { (cookie.domain, cookie.isHostOnly) = (url.origin.host, true) }
       let old = cookies.firstIndex { $0.isSame(cookie) }
       if isOver {
         if let old { cookies.remove(at: old) }
@@ -52,6 +81,11 @@ struct ChainCookies: Equatable, Sendable {
   ///
   /// - Returns: nil for no field.
   func header(for url: SourceURL) -> String? {
+    let text = pairs(for: url)
+    return text.isEmpty ? nil : text
+  }
+
+  private func pairs(for url: SourceURL) -> String {
     let path = url.path
     let fitting = cookies.enumerated().filter { _, cookie in
       Self.domain(cookie.domain, fits: url.origin.host, isHostOnly: cookie.isHostOnly)
@@ -66,7 +100,7 @@ struct ChainCookies: Equatable, Sendable {
       let pair = (text.isEmpty ? "" : "; ") + cookie.name + "=" + cookie.value
       if text.utf8.count + pair.utf8.count <= Self.longestHeader { text += pair }
     }
-    return text.isEmpty ? nil : text
+    return text
   }
 
   /// - Returns: nil for what is no cookie, or not this host's to set (RFC 6265 5.2, 5.3).

@@ -27,6 +27,8 @@ final class Client {
   private var shared: SharedPace?
   private var bucket: RateBucket?
   let dates = HeaderDates()
+  /// Of all its exchanges, where the settings say so.
+  let cookies = HostCookies()
   /// Those that took bytes in this turn.
   private var fresh: [Exchange] = []
 

@@ -76,8 +76,9 @@ struct HopSetup: Equatable {
     // Where it is led to is judged anew: see `hop`.
     if exchange.isLedAway, client.settings.allowsAskedPrivateAddresses { return nil }
     guard request.offset == 0, exchange.cookies.isEmpty, request.accept == nil, request.ifNoneMatch == nil,
-      request.ifModifiedSince == nil, request.headers.isEmpty, client.settings.cookieFile == nil,
-      client.settings.netrcFile == nil
+      request.ifModifiedSince == nil, request.headers.isEmpty, request.method == nil,
+      request.idleTimeout == nil, client.settings.cookieFile == nil, client.settings.netrcFile == nil,
+      !client.settings.keepsCookies, client.settings.trust.isEmpty
     else { return nil }
     self.client = client.id
     options = client.optionsNumber
@@ -201,6 +202,36 @@ extension CurlOption {
     return options
   }
 
+  /// What a single request, or a single host, has otherwise than all others.
+  ///
+  /// - Parameter isGet: a redirect has made a GET of it.
+  static func own(
+    _ request: DownloadRequest, of url: SourceURL, isGet: Bool, _ settings: NetworkSettings
+  ) -> [CurlOption] {
+    var options: [CurlOption] = []
+    if let seconds = request.idleTimeout {
+      options.append(.init(CURLOPT_LOW_SPEED_TIME, .long(seconds), "the task's own patience"))
+    }
+    if let trust = settings.trust.first(where: { $0.host.lowercased() == url.origin.host }) {
+      if let file = trust.ca {
+        options.append(.init(CURLOPT_CAINFO, .text(file), "this host's own authorities"))
+      }
+      if let pins = trust.pins {
+        options.append(
+          .init(
+            CURLOPT_PINNEDPUBLICKEY, .text(pins.joined(separator: ";")), "this host has one of these keys"))
+      }
+    }
+    if let method = request.method, method != "GET", !isGet {
+      options += [
+        .init(CURLOPT_COPYPOSTFIELDS, .text(request.body ?? ""), "what the method is given"),
+        .init(CURLOPT_CUSTOMREQUEST, .text(method), "as the program asked"),
+        .init(CURLOPT_FRESH_CONNECT, .long(1), "over a used connection libcurl may send it twice"),
+      ]
+    }
+    return options
+  }
+
   /// Options of the multi handle.
   static func multi(_ places: PlaceLimits) -> [(CURLMoption, Int, reason: String)] {
     [
@@ -232,6 +263,8 @@ extension CurlOption {
     if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
     if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
+    // What libcurl says by itself of a body: whoever gives one says what it is.
+    if request.method != nil { lines += ["Expect:", "Content-Type:"] }
     let own = (isTrusted ? settings.headers : []) + (isLedAway ? [] : request.headers)
     lines += own.filter(HeaderValue.isSafe).map { line in
       line.lowercased().hasPrefix("cookie:") ? line + (cookies.map { "; \($0)" } ?? "") : line

@@ -42,8 +42,10 @@ final class Exchange {
   /// A redirect led to another origin.
   var isLedAway: Bool { url.origin != asked }
   /// Redirects followed so far, and what their servers set.
-  var redirects = 0
+  var redirects: [String] = []
   var cookies = ChainCookies()
+  /// A redirect has made a GET of another method.
+  var becomesGet = false
   /// The host of the hop that runs has sent a head.
   var hasAnswer = false
   /// Set when the first hop starts.
@@ -142,7 +144,8 @@ final class Hop {
     client = exchange.client
     route = Route(sharedBy: exchange.url.origin, proxy: client.settings.proxy)
     floods = guards.floods(of: route)
-    reader = HeadReader(url: exchange.url.text, dates: client.dates)
+    reader = HeadReader(
+      url: exchange.url.text, dates: client.dates, keepsFields: exchange.request.keepsFields)
     heard = client.clock.monotonic()
   }
 
@@ -184,7 +187,12 @@ final class Hop {
       if !isDocument { narrowReceiveBuffers() }
       exchange.hasAnswer = true
       tell(reader.head)
-      return takeHead(reader.head)
+      if client.settings.keepsCookies {
+        client.cookies.store(reader.cookies, of: exchange.url, client.clock.time)
+      }
+      var head = reader.head
+      if exchange.request.keepsFields { head.redirects = exchange.redirects }
+      return takeHead(head)
     }
   }
 
@@ -321,7 +329,7 @@ final class Hop {
     if let refusal = RedirectRule.refusal(from: exchange.url.origin, to: target.origin) {
       return fail(refusedRedirect(refusal))
     }
-    guard exchange.redirects < RedirectRule.mostHops else {
+    guard exchange.redirects.count < RedirectRule.mostHops else {
       return fail(
         DownloadFailure(
           .tooManyRedirects, "more than \(RedirectRule.mostHops) redirects, the last by \(place)",
@@ -329,6 +337,8 @@ final class Hop {
     }
     exchange.cookies.store(
       reader.cookies, from: exchange.url, now: client.clock.time)
+    // As browsers do (RFC 9110 15.4): only 307 and 308 repeat what was sent.
+    if ![307, 308].contains(reader.head.status) { exchange.becomesGet = true }
     stage = .redirecting(target)
     return isWorthDraining(reader.head)
   }

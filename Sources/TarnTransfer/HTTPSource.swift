@@ -53,13 +53,16 @@ final class HTTPSource: SourceProtocol {
         return (CURLE_OK, hop)
       }
     }
-    let cookies = exchange.cookies.header(for: exchange.url)
+    let chain = exchange.cookies.header(for: exchange.url)
+    let cookies =
+      client.settings.keepsCookies ? client.cookies.header(for: exchange.url, with: chain) : chain
     let isLedAway = exchange.isLedAway
     let options =
       client.options
       + CurlOption.hop(
         exchange.url, settings: client.settings, isTrusted: isTrusted, isLedAway: isLedAway,
         secondsLeft: secondsLeft, cookies: cookies)
+      + CurlOption.own(exchange.request, of: exchange.url, isGet: exchange.becomesGet, client.settings)
     let headers = CurlOption.headers(
       exchange.request, isTrusted: isTrusted, isLedAway: isLedAway, settings: client.settings,
       cookies: cookies)

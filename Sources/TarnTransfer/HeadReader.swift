@@ -23,12 +23,15 @@ struct HeadReader {
   private(set) var bytes = 0
   private var rawRetryAfter: String?
   private let dates: HeaderDates
+  private let keepsFields: Bool
 
   /// - Parameters:
   ///   - url: of this hop.
+  ///   - keepsFields: the head has all lines.
   ///   - dates: that were read before, so that the same one is not read again.
-  init(url: String, dates: HeaderDates = HeaderDates()) {
+  init(url: String, dates: HeaderDates = HeaderDates(), keepsFields: Bool = false) {
     head = ResponseHead(status: 0, url: url)
+    self.keepsFields = keepsFields
     self.dates = dates
   }
 
@@ -46,6 +49,7 @@ struct HeadReader {
     let text = line.trimmingLineEnd
     guard let first = text.first else { return finish(now: now()) }
     if first == UInt8(ascii: "H"), text.starts(with: "HTTP/".utf8) { return startResponse(text) }
+    if keepsFields, let line = String(printable: text) { head.fields.append(line) }
     // A line that begins with white space continues one that Tarn does not need.
     guard first != 0x20, first != 0x09, let colon = text.firstIndex(of: 0x3A),
       let name = FieldName(UnsafeRawBufferPointer(rebasing: text[..<colon]))

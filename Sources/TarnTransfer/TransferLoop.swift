@@ -254,7 +254,7 @@ final class TransferLoop {
       finish(exchange, outcome)
     case .redirect(let target):
       givePlaceBack(exchange, .answered)
-      exchange.redirects += 1
+      exchange.redirects.append(exchange.url.text)
       exchange.url = target
       enter(exchange)
     }

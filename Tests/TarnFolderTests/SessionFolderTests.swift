@@ -93,7 +93,7 @@ import Testing
     let task = task(1, to: "a", .replace)
     try install(folder, task, "new")
     #expect(place.text("a") == "new" && place.text(".tarn-s-1.part") == "old")
-    folder.finish(task)
+    folder.finish(task, replaces: true)
     #expect(place.all == ["a"])
   }
 
@@ -150,7 +150,7 @@ import Testing
       Issue.record("not installed")
       return
     }
-    let found = place.folder().find((task, inode: identity.inode, size: identity.size))
+    let found = place.folder().find((task, inode: identity.inode, size: identity.size))?.path
     #expect(found == place.path + "/a (1).txt")
     #expect(place.folder().find((task, inode: identity.inode, size: 99)) == nil)
   }

@@ -8,6 +8,7 @@ import Testing
 @Suite struct SessionLedgerTests {
   private let scratch = Scratch()
   private let now = Timestamp(nanoseconds: 1_700_000_000_000_000_000)
+  private var terms: TaskTerms { TaskTerms(now: now, age: 0) }
 
   private func open() throws -> SessionLedger { try SessionLedger(directory: scratch.path) }
 
@@ -29,7 +30,7 @@ import Testing
 
   @Test func tasksAreNumberedAndKept() throws {
     let ledger = try open()
-    let added = try ledger.add([request("a"), request("b") { $0.label = "B" }], now: now)
+    let added = try ledger.add([request("a"), request("b") { $0.label = "B" }], terms)
     #expect(added.map(\.task.number) == [1, 2] && added.allSatisfy { !$0.wasThere })
     ledger.close()
     let again = try open()
@@ -41,23 +42,23 @@ import Testing
   /// By its URL with the query and its destination; a key counts, too.
   @Test func aTaskThatIsThereIsNotAddedAgain() throws {
     let ledger = try open()
-    let first = try ledger.add([request("a?x=1")], now: now)[0].task
-    #expect(try ledger.add([request("a?x=1")], now: now)[0] == .init(task: first, wasThere: true))
-    #expect(try ledger.add([request("a?x=2")], now: now)[0].task.number == 2)
-    let keyed = try ledger.add([request("b") { $0.key = "k" }], now: now)[0].task
+    let first = try ledger.add([request("a?x=1")], terms)[0].task
+    #expect(try ledger.add([request("a?x=1")], terms)[0] == .init(task: first, wasThere: true))
+    #expect(try ledger.add([request("a?x=2")], terms)[0].task.number == 2)
+    let keyed = try ledger.add([request("b") { $0.key = "k" }], terms)[0].task
     #expect(
-      try ledger.add([request("c") { $0.key = "k" }], now: now)[0] == .init(task: keyed, wasThere: true))
+      try ledger.add([request("c") { $0.key = "k" }], terms)[0] == .init(task: keyed, wasThere: true))
   }
 
   @Test func whatFailedOrWasCancelledIsQueuedAgain() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a")], now: now)
+    _ = try ledger.add([request("a")], terms)
     try ledger.update(1) { task in
       var task = task
       (task.state, task.code, task.message, task.attempts) = (.failed, "http-404", "gone", 3)
       return (task, [])
     }
-    let again = try ledger.add([request("a")], now: now)[0]
+    let again = try ledger.add([request("a")], terms)[0]
     #expect(again.wasThere && again.task.state == .queued && again.task.code == nil)
     #expect(try ledger.task(1)?.attempts == 0)
   }
@@ -65,7 +66,7 @@ import Testing
   @Test func aClosedLedgerAddsNothing() throws {
     let ledger = try open()
     ledger.close()
-    #expect(throws: LedgerFailure.self) { try ledger.add([request("a")], now: now) }
+    #expect(throws: LedgerFailure.self) { try ledger.add([request("a")], terms) }
     #expect(try open().tasks(limit: 10).isEmpty)
   }
 
@@ -76,16 +77,16 @@ import Testing
         request("low") { $0.priority = .low }, request("a"), request("high") { $0.priority = .high },
         request("b"),
       ],
-      now: now)
+      terms)
     #expect(
       try ledger.next(limit: 9).map(\.request.url) == ["high", "a", "b", "low"].map { "https://h/\($0)" })
-    _ = try ledger.add([request("off") { $0.suspended = true }], now: now)
+    _ = try ledger.add([request("off") { $0.suspended = true }], terms)
     #expect(try ledger.next(limit: 9).count == 4)
   }
 
   @Test func whatRanWhenTheProcessEndedIsQueued() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a")], now: now)
+    _ = try ledger.add([request("a")], terms)
     try ledger.update(1) { task in
       var task = task
       task.state = .running
@@ -99,11 +100,11 @@ import Testing
 
   @Test func theEndOfATaskIsAnEventWithWhatTheServerSaid() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a") { $0.userInfo = "{}" }, request("b")], now: now)
+    _ = try ledger.add([request("a") { $0.userInfo = "{}" }, request("b")], terms)
     var head = ResponseHead(status: 200, url: "https://cdn/a")
     head.etag = "\"1\""
     let response = TaskResponse(head)
-    ledger.attach(.init(path: { _ in nil }, response: { $0 == 1 ? response : nil }))
+    ledger.attach(.init(path: { _ in nil }, response: { $0 == 1 ? .init(response) : nil }))
     // Nobody had the time to write the answer down: it goes before the end all the same.
     try finish(ledger, 1)
     let events = try ledger.events(after: 0, limit: 10)
@@ -117,7 +118,7 @@ import Testing
   /// After the last event, and again after each later batch.
   @Test func allDeliveredComesLast() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a"), request("b")], now: now)
+    _ = try ledger.add([request("a"), request("b")], terms)
     try finish(ledger, 1)
     #expect(try ledger.events(after: 0, limit: 10).map(\.code) == [.finished])
     try ledger.update(2) { task in
@@ -128,7 +129,7 @@ import Testing
     let events = try ledger.events(after: 1, limit: 10)
     #expect(events.map(\.code) == [.failed, .allDelivered])
     #expect(events.last?.finished == 1 && events.last?.failed == 1)
-    _ = try ledger.add([request("c")], now: now)
+    _ = try ledger.add([request("c")], terms)
     try finish(ledger, 3)
     let later = try ledger.events(after: 3, limit: 10)
     #expect(
@@ -137,7 +138,7 @@ import Testing
 
   @Test func eventsAreToldUntilTheyAreAcknowledged() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a"), request("b")], now: now)
+    _ = try ledger.add([request("a"), request("b")], terms)
     try finish(ledger, 1)
     try finish(ledger, 2)
     #expect(try ledger.events(after: 0, limit: 10).count == 3)
@@ -151,11 +152,89 @@ import Testing
     #expect(try open().acknowledged() == 3)
   }
 
+  /// A group has its own end, before that of the session.
+  @Test func aGroupEndsByItself() throws {
+    let ledger = try open()
+    _ = try ledger.add(
+      [request("a") { $0.group = "g" }, request("b"), request("c") { $0.group = "g" }], terms)
+    try finish(ledger, 1)
+    try ledger.update(3) { $0.cancelled(terms) }
+    let events = try ledger.events(after: 0, limit: 10)
+    #expect(events.map(\.code) == [.finished, .cancelled, .groupDelivered])
+    #expect(events.last?.group == "g" && events.last?.finished == 1 && events.last?.failed == 0)
+    try finish(ledger, 2)
+    #expect(try ledger.events(after: 3, limit: 10).map(\.code) == [.finished, .allDelivered])
+  }
+
+  /// What nobody acknowledges does not grow without end, and what is gone is said to be gone.
+  @Test func theOldestEventsAreLostVisibly() throws {
+    let ledger = try SessionLedger(directory: scratch.path, mostEvents: 100)
+    _ = try ledger.add([request("a") { $0.suspended = true }], terms)
+    for _ in 0..<250 {
+      try ledger.update(1) { ($0, [SessionEvent(.waiting, time: now, of: $0)]) }
+    }
+    let events = try ledger.events(after: 0, limit: 1000)
+    let first = try #require(events.first)
+    #expect(first.code == .eventsLost && first.lostUpTo == first.number)
+    #expect(events.dropFirst().map(\.number) == Array(first.number + 1...250))
+    #expect((90...110).contains(events.count))
+    // Who has read further than that has lost nothing.
+    #expect(try ledger.events(after: first.number, limit: 1000).contains { $0.code == .eventsLost } == false)
+  }
+
+  @Test func theNewestBodiesAreKept() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a") { $0.suspended = true }], terms)
+    for number in 1...150 {
+      try ledger.update(1) { task in
+        var event = SessionEvent(.failed, time: now, of: task)
+        event.body = "body \(number)"
+        return (task, [event])
+      }
+    }
+    let bodies = try ledger.events(after: 0, limit: 1000).map(\.body)
+    #expect(bodies == Array(repeating: nil, count: 50) + (51...150).map { "body \($0)" })
+  }
+
+  /// Orders for all are one transaction, and the end of all is told once.
+  @Test func manyTasksChangeTogether() throws {
+    let ledger = try open()
+    _ = try ledger.add((0..<500).map { request("\($0)") }, terms)
+    let changed = try ledger.update(try ledger.numbers(in: [.queued])) { $0.cancelled(terms) }
+    #expect(changed.count == 500)
+    let events = try ledger.events(after: 0, limit: 1000)
+    #expect(events.count == 501 && events.last?.code == .allDelivered)
+  }
+
+  @Test func oneIsPutFirst() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a"), request("b"), request("c") { $0.priority = .high }], terms)
+    #expect(try ledger.putFirst(2))
+    #expect(try ledger.next(limit: 9).map(\.number) == [3, 2, 1])
+    #expect(try !ledger.putFirst(9))
+  }
+
+  /// A ledger of the first version is read.
+  @Test func anOlderLedgerIsRead() throws {
+    let file = try DatabaseFile(directory: scratch.path, name: DatabaseFile.ledger)
+    let old = Schema(steps: Array(Schema.session.steps.prefix(1)))
+    do {
+      let connection = try LedgerOpener(file: file, schema: old).openWriter()
+      try connection.run(
+        """
+        INSERT INTO tasks (state, rank, position, url, destination, request, attempts, added)
+        VALUES ('waiting', 1, 1, 'https://h/a', '/tmp/a', '{"url":"https://h/a","to":"/tmp/a","group":"g"}', 0, 5)
+        """)
+    }
+    let task = try #require(try open().task(1))
+    #expect(task.state == .waiting && task.fresh == Timestamp(nanoseconds: 5) && task.life == nil)
+  }
+
   // MARK: What the engine records
 
   @Test func aPartialFileIsKeptWithWhatProvesIt() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a")], now: now)
+    _ = try ledger.add([request("a")], terms)
     let path = RelativePath(task: 1)
     let row = PartialRow(
       path: path, name: ".tarn-s-1.part", url: "https://h/a", etag: "\"1\"", lastModified: nil, total: 9,
@@ -172,7 +251,7 @@ import Testing
   /// What a new file took the place of has to go before its intent does.
   @Test func theIntentOfAReplacementStays() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a") { $0.existing = .replace }, request("b")], now: now)
+    _ = try ledger.add([request("a") { $0.existing = .replace }, request("b")], terms)
     for task in [Int64(1), 2] {
       let identity = FileIdentity(device: 1, inode: 5, size: 7, modified: now, changed: now)
       let row = Row(
@@ -192,7 +271,7 @@ import Testing
 
   @Test func anIntentIsSettledByWhatStandsThere() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a"), request("b")], now: now)
+    _ = try ledger.add([request("a"), request("b")], terms)
     for task in [Int64(1), 2] {
       let identity = FileIdentity(device: 1, inode: 5, size: 7, modified: now, changed: now)
       let row = Row(
@@ -205,7 +284,8 @@ import Testing
       ])
     }
     for intent in try ledger.unfinished() {
-      try ledger.settle(intent, path: intent.task.number == 1 ? "/tmp/a (1)" : nil)
+      let file = FileIdentity(device: 1, inode: intent.inode, size: intent.size, modified: now, changed: now)
+      try ledger.settle(intent, intent.task.number == 1 ? ("/tmp/a (1)", file) : nil)
     }
     #expect(try ledger.task(1)?.state == .finished && ledger.task(1)?.path == "/tmp/a (1)")
     #expect(try ledger.task(2)?.state == .queued && ledger.unfinished().isEmpty)

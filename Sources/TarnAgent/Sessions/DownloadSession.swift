@@ -10,9 +10,24 @@ import TarnTransfer
 final class DownloadSession: Sendable {
   /// What a task at work has.
   private struct AtWork {
+    let request: TaskRequest
+    /// The file may take the place of another.
+    let replaces: Bool
+    /// What stands there already, and is asked about.
+    let known: Row?
+    /// The number of its downloader.
+    let network: Int
+    /// Bytes of the partial file when it began.
+    let kept: UInt64
+    let began: Instant
+    var responded: Instant?
     var download: RunningDownload?
     /// Of the last answer, and whether the ledger has it.
-    var response: (head: TaskResponse, isNoted: Bool)?
+    var response: (answer: SessionLedger.Answer, isNoted: Bool)?
+    /// Of the file, once the server has told it.
+    var size: UInt64 = 0
+    /// The beginning of an answer that was no file.
+    var body: String?
     /// Why it was ended from outside; nil for by itself.
     var order: Order?
   }
@@ -20,25 +35,17 @@ final class DownloadSession: Sendable {
   /// What somebody wants of a task.
   enum Order: Sendable {
     case suspend
-    case cancel
+    /// - Parameter keeps: its partial file stays.
+    case cancel(keeps: Bool)
     /// The process ends: it stays as it is, and goes on with the next one.
     case leave
+    /// A rule wants a program to be asked.
+    case hold
+    /// A rule or a limit ends it.
+    case fail(code: String, message: String)
+    /// Its file goes to another place.
+    case move(to: String, TaskRequest.Existing?)
   }
-
-  let id: String
-  let ledger: SessionLedger
-  private let folder: SessionFolder
-  private let engine = TransferEngine()
-  private let downloader: any Downloading
-  private let clock: any Clock
-  private let random: any RandomSource
-  private let bootID = BootID.read()
-  private let progress: PassProgress
-  private let patience: Patience
-  private let atWork = Locked<[Int64: AtWork]>([:])
-  /// Nothing more begins.
-  private let isClosed = Locked(false)
-  private let post: @Sendable (SessionLoop.Message) -> Void
 
   /// What happens after a failure that may be over in a while.
   enum Patience: Sendable {
@@ -48,6 +55,35 @@ final class DownloadSession: Sendable {
     case short(retries: Int)
   }
 
+  let id: String
+  let ledger: SessionLedger
+  private let folder: SessionFolder
+  private let engine = TransferEngine()
+  /// A new one with each change of the settings that it follows from; those before it end with their last transfer.
+  private let downloaders: Locked<[(number: Int, downloader: any Downloading)]>
+  private let clock: any Clock
+  private let random: any RandomSource
+  private let bootID = BootID.read()
+  private let progress: PassProgress
+  private let patience: Patience
+  private let atWork = Locked<[Int64: AtWork]>([:])
+  /// As the ledger has them.
+  private let stored: Locked<SessionSettings>
+  private let age: Locked<SessionAge>
+  /// In seconds of its age: when it is looked after next.
+  private let upkeepDue = Locked<Int64>(0)
+  /// Bytes of partial files that nothing works at.
+  private let idleBytes = Locked<UInt64>(0)
+  /// Nothing more begins.
+  private let isClosed = Locked(false)
+  private let post: @Sendable (SessionLoop.Message) -> Void
+
+  /// Tasks that are asked about at once.
+  private static let askedAtOnce = 1000
+  private static let upkeepEvery: Int64 = 600
+  /// Seconds without any contact after which a session ends.
+  static let life: Int64 = 90 * 86_400
+
   /// - Parameters:
   ///   - progress: how far all its transfers are, by the paths that stand for tasks.
   ///   - post: says something to the loop; any thread.
@@ -56,26 +92,33 @@ final class DownloadSession: Sendable {
     patience: Patience = .long, progress: PassProgress, clock: any Clock, random: any RandomSource,
     post: @escaping @Sendable (SessionLoop.Message) -> Void
   ) throws(LedgerFailure) {
-    (self.id, self.ledger, self.folder, self.downloader) = (id, ledger, folder, downloader)
+    (self.id, self.ledger, self.folder) = (id, ledger, folder)
+    downloaders = Locked([(0, downloader)])
     (self.patience, self.progress) = (patience, progress)
     (self.clock, self.random, self.post) = (clock, random, post)
+    stored = Locked(try Self.settings(in: ledger))
+    let known = try ledger.fact(.age).flatMap { JSONText.value(SessionAge.self, from: $0) }
+    age = Locked(known ?? SessionAge(wall: clock.time, boot: bootID, uptime: clock.boottime()))
     ledger.attach(
       SessionLedger.Sources(
-        path: { [folder] in folder.path($0) }, response: { [atWork] in Self.take($0, atWork) }))
+        path: { [folder] in folder.path($0) }, response: { [atWork] in Self.take($0, atWork) },
+        times: { [atWork, clock] in Self.times($0, atWork, clock.monotonic()) }))
     try settle()
   }
 
-  /// What a crash left between a file's name and its record.
+  /// What a crash left between a file's name and its record, and what must not be repeated by itself.
   private func settle() throws(LedgerFailure) {
     for intent in try ledger.unfinished() {
       let task = intent.task
-      if task.state != .finished {
-        try ledger.settle(intent, path: folder.find((task, inode: intent.inode, size: intent.size)))
+      if task.state != .finished || task.file?.inode != intent.inode {
+        try ledger.settle(intent, folder.find((task, inode: intent.inode, size: intent.size)))
       }
       guard let task = try ledger.task(task.number), task.state == .finished else { continue }
-      folder.finish(task)
+      folder.finish(task, replaces: true)
       try ledger.forgetIntent(of: task.number)
     }
+    let terms = terms
+    _ = try ledger.update(try ledger.numbers(in: [.running])) { $0.interrupted(terms) }
   }
 
   /// Nothing is at work any more. Partial files stay, and tasks go on when the session is opened again. Any thread but the loop's.
@@ -86,63 +129,170 @@ final class DownloadSession: Sendable {
       return tasks.values.compactMap(\.download)
     }) { download.cancel() }
     engine.close()
-    downloader.shutDown()
+    for (_, downloader) in downloaders.withLock({ $0 }) { downloader.shutDown() }
+    try? saveAge()
     ledger.close()
   }
 
   var running: Int { atWork.withLock { $0.count } }
 
+  // MARK: Time
+
+  /// Seconds. Any thread.
+  func currentAge() -> Int64 {
+    age.withLock { age in
+      age.advance(wall: clock.time, boot: bootID, uptime: clock.boottime())
+      return age.seconds
+    }
+  }
+
+  private func saveAge() throws(LedgerFailure) {
+    _ = currentAge()
+    try ledger.set(.age, JSONText.line(age.withLock { $0 }))
+  }
+
+  private var terms: TaskTerms {
+    TaskTerms(now: clock.time, age: currentAge(), limits: settings.limits ?? TaskLimits())
+  }
+
+  /// Somebody asked for the session. Any thread.
+  func touch() throws(LedgerFailure) {
+    let age = currentAge()
+    guard age - (try ledger.fact(.contact).flatMap { Int64($0) } ?? -3600) >= 3600 else { return }
+    try ledger.set(.contact, String(age))
+  }
+
+  /// Nobody has asked for it in 90 days. Any thread.
+  func isAbandoned() throws(LedgerFailure) -> Bool {
+    guard let contact = try ledger.fact(.contact).flatMap({ Int64($0) }) else { return false }
+    return currentAge() - contact >= Self.life
+  }
+
+  // MARK: Settings
+
+  private static func settings(in ledger: SessionLedger) throws(LedgerFailure) -> SessionSettings {
+    try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) } ?? SessionSettings()
+  }
+
+  /// As they are stored. Any thread.
+  var settings: SessionSettings { stored.withLock { $0 } }
+
+  /// Any thread.
+  ///
+  /// - Parameter downloader: by the new settings, for what begins from now on; nil where nothing has changed for it.
+  func set(_ settings: SessionSettings, _ downloader: (any Downloading)?) throws(LedgerFailure) {
+    try ledger.set(.settings, JSONText.line(settings))
+    stored.withLock { $0 = settings }
+    guard let downloader else { return }
+    downloaders.withLock { $0.append((($0.last?.number ?? 0) + 1, downloader)) }
+  }
+
+  /// Those that settings of before had are ended when nothing is at work with them.
+  private func endOldDownloaders() {
+    let used = Set(atWork.withLock { $0.values.map(\.network) })
+    let unused = downloaders.withLock { downloaders in
+      let last = downloaders.last?.number
+      let unused = downloaders.filter { $0.number != last && !used.contains($0.number) }
+      downloaders.removeAll { downloader in unused.contains { $0.number == downloader.number } }
+      return unused
+    }
+    for (_, downloader) in unused { downloader.shutDown() }
+  }
+
   // MARK: What begins
 
   /// Begins as many tasks as may be at work.
   ///
-  /// - Returns: when it is to be called again at the latest; nil for never.
+  /// - Returns: when it is to be called again at the latest.
   func advance() throws(LedgerFailure) -> Timestamp? {
     guard !isClosed.withLock({ $0 }) else { return nil }
-    let now = clock.time
-    if let due = try ledger.nextDue(), due <= now { try ledger.queueDue(now: now) }
-    var free = try transfers - running
+    try look()
+    try queueDue()
+    var free = max(1, min(64, settings.transfers ?? SessionSettings.standardTransfers)) - running
     while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
-      if try begin(task) { free -= 1 }
+      // It has just finished, and was added again before that was heard of here: its end comes soon.
+      if atWork.withLock({ $0[task.number] != nil }) { break }
+      if isOld(task) {
+        try ask(try ledger.next(limit: Self.askedAtOnce).filter(isOld).map(\.number))
+      } else if try begin(task) {
+        free -= 1
+      }
     }
-    return try ledger.nextDue()
+    endOldDownloaders()
+    let (age, next) = (currentAge(), try ledger.nextEnd())
+    let upkeep = clock.time.adding(
+      seconds: max(1, min(upkeepDue.withLock { $0 }, next ?? .max) - age))
+    return min(upkeep, try ledger.nextDue() ?? .distantFuture)
   }
 
-  private var transfers: Int {
-    get throws(LedgerFailure) {
-      max(1, min(64, try settings().transfers ?? SessionSettings.standardTransfers))
+  /// Its request may be good no more: signed URLs die first.
+  private func isOld(_ task: TaskRecord) -> Bool {
+    guard case .long = patience else { return false }
+    return clock.time.seconds - task.fresh.seconds >= TaskRecord.freshness
+  }
+
+  /// Those whose wait is over.
+  private func queueDue() throws(LedgerFailure) {
+    while true {
+      let (terms, isHeld) = (terms, settings.holdsOld == true)
+      let due = try ledger.due(now: terms.now, limit: Self.askedAtOnce)
+      if due.isEmpty { return }
+      let tasks = try ledger.update(due) { task in
+        guard task.state == .waiting else { return nil }
+        // Nobody had a better one.
+        if task.code == TaskRecord.stale { return task.queued(terms, isFresh: true) }
+        if task.code == TaskRecord.delayed || isOld(task) { return task.asked(terms, isHeld: isHeld) }
+        return task.queued(terms)
+      }
+      if tasks.isEmpty { return }
     }
   }
 
-  /// As they are stored. Any thread.
-  func settings() throws(LedgerFailure) -> SessionSettings {
-    try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) } ?? SessionSettings()
+  /// Asks whether somebody has better requests for tasks that are about to begin.
+  private func ask(_ tasks: [Int64]) throws(LedgerFailure) {
+    let (terms, isHeld) = (terms, settings.holdsOld == true)
+    _ = try ledger.update(tasks) { $0.state == .queued ? $0.asked(terms, isHeld: isHeld) : nil }
   }
 
   /// - Returns: false where it cannot begin; then its record says why.
   private func begin(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
-    let destination: any TransferFolder
-    do {
-      destination = try folder.open(task)
-    } catch {
-      try fail(task.number, code: error.code.rawValue, message: error.message)
+    let number = task.number
+    let known = task.file != nil && folder.isThere(task) ? try ledger.finished(number) : nil
+    if let known, let digest = task.request.digest, digest == task.digest {
+      // Its contents are what is wanted, whatever the server has.
+      try ledger.apply([.row(known)])
       return false
     }
-    try ledger.update(task.number) { task in
+    let destination: any TransferFolder
+    let headers: [String]
+    do {
+      destination = try folder.open(task, own: known?.identity)
+      try prepare(task)
+      headers = try self.headers(of: task.request)
+    } catch {
+      folder.close(number)
+      let failure = PassFailure(translating: error)
+      try fail(number, code: failure.code, message: failure.message)
+      return false
+    }
+    let terms = terms
+    try ledger.update(number) { task in
       var task = task
-      task.state = .running
+      let (code, message) = (task.code, task.message)
+      task.enter(.running, terms)
+      (task.code, task.message) = (code, message)
+      task.request.resuming = nil
+      if known == nil { task.file = nil }
       return (task, [])
     }
-    atWork.withLock { $0[task.number] = AtWork() }
-    var download = SingleDownload(RelativePath(task: task.number), url: task.request.url)
-    download.digest = task.request.digest.flatMap { Digest(labelled: $0) }
-    download.headers = task.request.headers ?? []
-    if case .short(let retries) = patience { download.retries = retries }
-    let ports = SingleDownload.Ports(
-      folder: destination, ledger: ledger, downloader: downloader, clock: clock, random: random,
-      bootID: bootID, progress: progress)
-    let number = task.number
-    let running = engine.start(download, with: ports, observer: Responses(self)) { [weak self] outcome in
+    let network = downloaders.withLock { $0[$0.count - 1] }
+    let work = AtWork(
+      request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
+      network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
+    atWork.withLock { $0[number] = work }
+    let running = engine.start(
+      download(task, known, headers), with: ports(destination, network.downloader), observer: Responses(self)
+    ) { [weak self] outcome in
       guard let self else { return }
       post(.ended(self, number, outcome))
     }
@@ -155,7 +305,54 @@ final class DownloadSession: Sendable {
     return true
   }
 
-  // MARK: What came of it
+  private func ports(
+    _ folder: any TransferFolder, _ downloader: any Downloading
+  ) -> SingleDownload.Ports {
+    SingleDownload.Ports(
+      folder: folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
+      bootID: bootID, progress: progress)
+  }
+
+  private func download(_ task: TaskRecord, _ known: Row?, _ headers: [String]) -> SingleDownload {
+    let request = task.request
+    var download = SingleDownload(RelativePath(task: task.number), url: request.url)
+    download.digest = request.digest.flatMap { Digest(labelled: $0) }
+    (download.headers, download.method, download.body) = (headers, request.method, request.body)
+    download.idleTimeout = request.limits?.idle
+    download.known = known
+    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
+    return download
+  }
+
+  /// What there is to go on from: bytes of somebody else's, or nothing where a part cannot be asked for.
+  private func prepare(_ task: TaskRecord) throws {
+    let path = RelativePath(task: task.number)
+    if !task.request.isRepeatable, try ledger.partial(path) != nil {
+      folder.removePartial(of: task)
+      try ledger.apply([.dropPartial(path)])
+    }
+    guard let resuming = task.request.resuming, try ledger.partial(path) == nil else { return }
+    let (name, bytes) = try folder.adopt(resuming.file, for: task.number)
+    let row = PartialRow(
+      path: path, name: name, url: task.request.url, etag: resuming.etag, lastModified: resuming.lastModified,
+      total: nil, digest: task.request.digest.flatMap { Digest(labelled: $0) }, fingerprint: [],
+      durable: bytes, bootID: bootID)
+    try ledger.apply([.partial(row)])
+  }
+
+  private func headers(of request: TaskRequest) throws(PassFailure) -> [String] {
+    let settings = settings
+    var lines = (settings.headers ?? []) + (request.headers ?? [])
+    if request.ignoreCache == true { lines += ["Cache-Control: no-cache", "Pragma: no-cache"] }
+    if let trust = settings.hosts?.first(where: { HostCredential.fits($0, request.url) }),
+      let line = try HostCredential.line(of: trust)
+    {
+      lines.append(line)
+    }
+    return lines
+  }
+
+  // MARK: What the server says
 
   /// Hears the servers' answers.
   private final class Responses: ResponseObserver {
@@ -163,26 +360,79 @@ final class DownloadSession: Sendable {
 
     init(_ session: DownloadSession) { self.session = session }
 
-    func responded(_ path: RelativePath, _ head: ResponseHead) -> FolderFailure? {
+    func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict {
       session.responded(path.task, head)
+    }
+
+    func refused(_ path: RelativePath, body: [UInt8]) {
+      session.atWork.withLock { $0[path.task]?.body = String(decoding: body, as: UTF8.self) }
     }
   }
 
   /// On the network's thread.
-  private func responded(_ task: Int64, _ head: ResponseHead) -> FolderFailure? {
-    let isFile = (200..<300).contains(head.status)
-    var refusal: FolderFailure?
-    if isFile {
-      let name = SuggestedName.name(disposition: head.contentDisposition, url: head.url)
-      do throws(FolderFailure) {
-        _ = try folder.name(task, name)
-      } catch {
-        refusal = error
-      }
+  private func responded(_ task: Int64, _ head: ResponseHead) -> ResponseVerdict {
+    guard let work = atWork.withLock({ $0[task] }) else { return .usual }
+    let rule = ((work.request.rules ?? []) + (settings.rules ?? [])).first { $0.fits(head) }
+    let isFile = (200..<300).contains(head.status) || rule?.then == .accept
+    var answer = SessionLedger.Answer(TaskResponse(head))
+    if head.status == 304, let known = work.known {
+      (answer.head.etag, answer.head.lastModified) = (
+        head.etag ?? known.etag, head.lastModified ?? known.lastModified
+      )
     }
-    atWork.withLock { $0[task]?.response = (TaskResponse(head), false) }
+    var verdict = rule?.then == .accept ? ResponseVerdict.take : .usual
+    var order: Order?
+    let name = SuggestedName.name(disposition: head.contentDisposition, url: head.url)
+    do throws(FolderFailure) {
+      switch rule?.then {
+      case .cancel:
+        order = .fail(
+          code: "refused-by-rule", message: "a rule refuses what the server sends\(Self.told(head))")
+      case .hold: order = .hold
+      case .place:
+        if let to = rule?.to, let place = TaskPlace(to), try folder.place(task, at: place, name) {
+          answer.to = to
+        }
+      case .accept, nil: break
+      }
+      if isFile, order == nil { _ = try folder.name(task, name) }
+      if isFile, order == nil { order = overQuota(task, head, work) }
+    } catch {
+      verdict = .end(error)
+    }
+    if order != nil { verdict = .end(FolderFailure(.stopped, "ended by a rule")) }
+    let size = head.contentRange?.total ?? head.contentLength ?? 0
+    let now = clock.monotonic()
+    atWork.withLock { tasks in
+      tasks[task]?.response = (answer, false)
+      tasks[task]?.responded = now
+      tasks[task]?.size = size
+      if let order, tasks[task]?.order == nil { tasks[task]?.order = order }
+    }
     post(.responded(self, task))
-    return refusal
+    return verdict
+  }
+
+  private static func told(_ head: ResponseHead) -> String {
+    let size = (head.contentRange?.total ?? head.contentLength).map { Units.show($0) }
+    let parts = ["\(head.status)", head.contentType.map { Printable.escape($0) }, size].compactMap { $0 }
+    return " (\(parts.joined(separator: ", ")))"
+  }
+
+  private func overQuota(_ task: Int64, _ head: ResponseHead, _ work: AtWork) -> Order? {
+    guard let most = settings.quota?.bytes else { return nil }
+    let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
+    if size > most {
+      return .fail(
+        code: "larger-than-quota",
+        message: "it has \(Units.show(size)), and the session may hold \(Units.show(most))")
+    }
+    let others = atWork.withLock { tasks in tasks.filter { $0.key != task }.values.reduce(0) { $0 + $1.size }
+    }
+    guard others + idleBytes.withLock({ $0 }) + size > most else { return nil }
+    return .fail(
+      code: FolderFailure.Code.quota.rawValue,
+      message: "the session holds as much as it may (\(Units.show(most))) until others end")
   }
 
   /// Writes the last answer down, if the ledger does not have it.
@@ -192,56 +442,142 @@ final class DownloadSession: Sendable {
   }
 
   /// The last answer, once.
-  private static func take(_ task: Int64, _ atWork: Locked<[Int64: AtWork]>) -> TaskResponse? {
+  private static func take(_ task: Int64, _ atWork: Locked<[Int64: AtWork]>) -> SessionLedger.Answer? {
     atWork.withLock { tasks in
-      guard let (head, isNoted) = tasks[task]?.response, !isNoted else { return nil }
-      tasks[task]?.response = (head, true)
-      return head
+      guard let (answer, isNoted) = tasks[task]?.response, !isNoted else { return nil }
+      tasks[task]?.response = (answer, true)
+      return answer
     }
   }
 
+  private static func times(
+    _ task: Int64, _ atWork: Locked<[Int64: AtWork]>, _ now: Instant
+  ) -> TaskTimes? {
+    guard let work = atWork.withLock({ $0[task] }) else { return nil }
+    func milliseconds(_ moment: Instant) -> Int64 {
+      moment.elapsed(since: work.began).nanoseconds / 1_000_000
+    }
+    return TaskTimes(response: work.responded.map(milliseconds), total: milliseconds(now))
+  }
+
+  // MARK: What came of it
+
   func ended(_ number: Int64, _ outcome: SingleDownload.Outcome) throws(LedgerFailure) {
     try noteResponse(number)
-    let order = atWork.withLock { $0.removeValue(forKey: number)?.order }
+    defer { atWork.withLock { $0[number] = nil } }
+    let work = atWork.withLock { $0[number] }
     switch outcome {
     case .finished:
       guard let task = try ledger.task(number) else { return folder.close(number) }
-      folder.finish(task)
-      if task.request.existing == .replace { try ledger.forgetIntent(of: number) }
+      let replaces = work?.replaces == true
+      folder.finish(task, replaces: replaces)
+      if replaces { try ledger.forgetIntent(of: number) }
+      return
+    case .unchanged:
+      folder.close(number)
+      if let known = work?.known, try ledger.task(number)?.state == .running {
+        try ledger.apply([.row(known)])
+      }
+      return
     case .failed(let code, let message):
       folder.close(number)
+      if let order = work?.order { return _ = try obey(order, number) }
       try fail(number, code: code, message: message)
     case .stopped:
       folder.close(number)
-      try obey(order ?? .leave, number)
+      try obey(work?.order ?? .leave, number)
     case .broken(let failure):
       folder.close(number)
       try fail(number, code: failure.code, message: failure.message)
     }
+    try countIdle()
   }
 
   private func fail(_ number: Int64, code: String, message: String) throws(LedgerFailure) {
-    let now = clock.time
-    let random = random.unit()
+    let (terms, random) = (terms, random.unit())
+    let work = atWork.withLock { $0[number] }
+    let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
     try ledger.update(number) { task in
       guard !task.state.isEnd else { return nil }
       var task = task
       let isSame = task.code == code
-      (task.code, task.message) = (code, message)
       task.attempts += 1
-      let verdict = TaskVerdict.judge(code, wrongContents: isSame ? task.attempts : 1)
-      guard case .long = patience, verdict != .end else {
-        (task.state, task.nextAttempt, task.ended) = (.failed, nil, now)
-        return (task, [SessionEvent(.failed, time: now, of: task)])
+      if kept > work?.kept ?? 0 { task.life?.stall = terms.life(of: task.request).stall }
+      let verdict = TaskVerdict.judge(
+        code, wrongContents: isSame ? task.attempts : 1, isRepeatable: task.request.isRepeatable)
+      let isEnd = if case .short = patience { true } else { verdict == .end }
+      task.enter(isEnd ? .failed : .waiting, terms)
+      (task.code, task.message) = (code, message)
+      func event(_ code: SessionEvent.Code) -> SessionEvent {
+        var event = SessionEvent(code, time: terms.now, of: task)
+        (event.response, event.body) = (work?.response?.answer.head, work?.body)
+        return event
       }
-      task.state = .waiting
+      if isEnd { return (task, [event(.failed)]) }
       if verdict == .ask {
         task.nextAttempt = nil
-        return (task, [SessionEvent(.needsRequest, time: now, of: task)])
+        return (task, [event(.needsRequest)])
       }
-      task.nextAttempt = now.adding(seconds: TaskBackOff.seconds(after: task.attempts, random: random))
+      task.nextAttempt = terms.now.adding(
+        seconds: TaskBackOff.seconds(after: task.attempts, random: random))
       // Once for each reason: who looks again sees when.
-      return (task, isSame ? [] : [SessionEvent(.waiting, time: now, of: task)])
+      return (task, isSame ? [] : [event(.waiting)])
+    }
+  }
+
+  // MARK: Upkeep
+
+  /// Ends what has taken too long, and drops partial files that were kept long enough.
+  private func look() throws(LedgerFailure) {
+    let (age, terms) = (currentAge(), terms)
+    while true {
+      let tasks = try ledger.overdue(age: age, limit: Self.askedAtOnce)
+      if tasks.isEmpty { break }
+      _ = try ledger.update(tasks) { $0.overdue(terms) }
+    }
+    guard age >= upkeepDue.withLock({ $0 }) else { return }
+    upkeepDue.withLock { $0 = age + Self.upkeepEvery }
+    for number in atWork.withLock({ Array($0.keys) }) {
+      guard let life = try ledger.task(number)?.life, life.whole <= age else { continue }
+      _ = try give(
+        .fail(code: TaskRecord.timeOver.code, message: TaskRecord.timeOver.message), number)
+    }
+    try dropOldPartials(terms)
+    try countIdle()
+    try saveAge()
+  }
+
+  private func idle() throws(LedgerFailure) -> [(task: TaskRecord, bytes: UInt64, written: Timestamp)] {
+    let busy = Set(atWork.withLock { Array($0.keys) })
+    return try ledger.partialTasks().filter { !busy.contains($0.number) }.compactMap { task in
+      folder.partial(of: task).map { (task, $0.bytes, $0.written) }
+    }
+  }
+
+  private func countIdle() throws(LedgerFailure) {
+    let bytes = try idle().reduce(0) { $0 + $1.bytes }
+    idleBytes.withLock { $0 = bytes }
+  }
+
+  /// Bytes of partial files, and how many there are. Any thread.
+  func partials() throws(LedgerFailure) -> (files: Int, bytes: UInt64) {
+    let sizes = try ledger.partialTasks().compactMap { folder.partial(of: $0)?.bytes }
+    return (sizes.count, sizes.reduce(0, +))
+  }
+
+  /// Those that are kept too long, and the oldest of those that are too many. Their tasks stay, and begin anew when they go on.
+  private func dropOldPartials(_ terms: TaskTerms) throws(LedgerFailure) {
+    let quota = settings.quota ?? SessionQuota()
+    let last = terms.now.seconds - Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
+    // What is going to be tried again is no leftover, but for the room that it takes.
+    let kept = try idle().sorted { $0.written < $1.written }
+    var bytes = kept.reduce(0) { $0 + $1.bytes }
+    for partial in kept {
+      let isOld = partial.written.seconds < last && !partial.task.state.isOpen
+      guard isOld || bytes > quota.kept ?? .max else { continue }
+      folder.removePartial(of: partial.task)
+      try ledger.apply([.dropPartial(RelativePath(task: partial.task.number))])
+      bytes -= partial.bytes
     }
   }
 
@@ -260,100 +596,170 @@ final class DownloadSession: Sendable {
     return try obey(order, number)
   }
 
-  /// Adds tasks, as the ledger does. What is finished, and whose file is gone, is queued again. Any thread; `advance` begins them.
+  /// Gives an order to all tasks of some states. Any thread.
+  ///
+  /// - Returns: how many there were.
+  func giveAll(_ order: Order, in states: [TaskState]) throws(LedgerFailure) -> Int {
+    var count = 0
+    for number in atWork.withLock({ Array($0.keys) }) where try give(order, number) { count += 1 }
+    let numbers = try ledger.numbers(in: states.filter { $0 != .running })
+    for start in stride(from: 0, to: numbers.count, by: 10_000) {
+      count += try obey(order, Array(numbers[start..<min(numbers.count, start + 10_000)]))
+    }
+    return count
+  }
+
+  /// Adds tasks, as the ledger does. What is finished is asked about again. Any thread; `advance` begins them.
   func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
-    var added = try ledger.add(requests, now: clock.time)
-    for index in added.indices where added[index].task.state == .finished {
-      let number = added[index].task.number
-      if added[index].task.path.map({ TextFile.status($0) != nil }) == true { continue }
-      if try queue(number, from: [.finished]) { added[index].task.state = .queued }
+    let terms = terms
+    var added = try ledger.add(requests, terms)
+    let finished = added.map(\.task).filter { task in
+      // Of one command, which goes on where it was ended, a file that is there is done.
+      if case .short = patience, folder.isThere(task) { return false }
+      return task.state == .finished
+    }.map(\.number)
+    guard !finished.isEmpty else { return added }
+    let again = try queue(finished, from: [.finished])
+    for index in added.indices where again.contains(added[index].task.number) {
+      added[index].task.state = .queued
     }
     return added
   }
 
-  /// Its turn comes again. Any thread; `advance` begins it.
+  /// Their turn comes again. Any thread; `advance` begins them.
   ///
-  /// - Returns: false where it is in none of these states.
-  func queue(_ number: Int64, from states: [TaskState]) throws(LedgerFailure) -> Bool {
-    try ledger.update(number) { task in
+  /// - Returns: those that were in one of these states.
+  func queue(_ numbers: [Int64], from states: [TaskState]) throws(LedgerFailure) -> [Int64] {
+    let terms = terms
+    return try ledger.update(numbers) { task in
       guard states.contains(task.state) else { return nil }
       var task = task
-      (task.state, task.attempts, task.nextAttempt, task.ended) = (.queued, 0, nil, nil)
-      (task.code, task.message) = (nil, nil)
+      let isNew = task.state.isEnd
+      task.attempts = 0
+      task.fresh = terms.now
+      if isNew { task.begin(.queued, terms) } else { task.enter(.queued, terms) }
       return (task, [])
-    } != nil
+    }.map(\.number)
   }
 
   /// Goes on with another request, which keeps what the task is known by. What runs has it after its next failure. Any thread.
   ///
   /// - Returns: false where there is no such task, or it has ended.
-  /// - Throws: `TaskRequest.Refusal` for a request that is none.
-  func answer(_ number: Int64, url: String?, headers: [String]?) throws -> Bool {
-    guard var request = try ledger.task(number)?.request else { return false }
-    (request.url, request.headers) = (url ?? request.url, headers ?? request.headers)
+  /// - Throws: `TaskRequest.Refusal` for a request that is none, `FolderFailure` where what was fetched cannot go along.
+  func answer(_ order: SessionOrder, _ number: Int64) throws -> Bool {
+    let isAgain = { (state: TaskState) in !state.isEnd || state == .failed || order.verb == .retry }
+    guard let known = try ledger.task(number), isAgain(known.state) else { return false }
+    var request = known.request
+    (request.url, request.headers) = (order.url ?? request.url, order.headers ?? request.headers)
     try request.validate()
+    if let to = order.to {
+      if known.state == .running { return try give(.move(to: to, order.existing), number) }
+      try move(known, to)
+      request.to = to
+      request.existing = order.existing ?? request.existing
+    }
+    // What a rule holds goes on, whatever rules say.
+    if known.code == TaskRecord.held { request.rules = known.rulesOnceReleased(try ledger.response(number)) }
+    let terms = terms
     return try ledger.update(number) { task in
-      guard !task.state.isEnd else { return nil }
+      guard isAgain(task.state) else { return nil }
       var task = task
+      if order.to != nil { task.path = TaskPlace(request.to).flatMap { place in place.name.map(place.path) } }
       task.request = request
-      if task.state == .waiting {
-        (task.state, task.attempts, task.nextAttempt, task.code, task.message) = (.queued, 0, nil, nil, nil)
-      }
+      task.fresh = terms.now
+      if task.state == .waiting { task.enter(.queued, terms) }
+      if task.state.isEnd { task.begin(.queued, terms) }
+      if task.state == .queued { task.attempts = 0 }
       return (task, [])
     } != nil
   }
 
+  /// What was fetched goes along.
+  private func move(_ task: TaskRecord, _ to: String) throws(FolderFailure) {
+    guard let old = TaskPlace(task.request.to), let new = TaskPlace(to) else {
+      throw FolderFailure(.other, "\(Printable.escape(to)) is no absolute path")
+    }
+    try folder.movePartial(of: task.number, from: old, to: new)
+  }
+
   /// Any thread.
-  func prioritize(_ number: Int64, _ priority: TaskPriority) throws(LedgerFailure) -> Bool {
-    try ledger.update(number) { task in
+  func prioritize(_ numbers: [Int64], _ priority: TaskPriority) throws(LedgerFailure) -> Int {
+    try ledger.update(numbers) { task in
       guard task.request.priority ?? .normal != priority else { return nil }
       var task = task
       task.request.priority = priority
       return (task, [])
-    } != nil
+    }.count
   }
 
   /// Closed, all tasks ended, all events acknowledged. Any thread.
   func isOver() throws(LedgerFailure) -> Bool {
-    guard try ledger.fact(.closed) != nil,
-      try ledger.tasks(in: TaskState.allCases.filter { !$0.isEnd }, limit: 1).isEmpty
-    else { return false }
+    guard try ledger.fact(.closed) != nil, try ledger.liveCount() == 0 else { return false }
     return try ledger.acknowledged() == ledger.lastEvent()
   }
 
-  /// Partial files of all tasks that have not ended go. Any thread but the loop's, before `close`.
+  /// Partial files of all tasks go. Any thread but the loop's, before `close`.
   func dropAll() {
-    let tasks = (try? ledger.tasks(limit: .max)) ?? []
-    for task in tasks where !task.state.isEnd { _ = try? give(.cancel, task.number) }
+    _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
     engine.close()
-    for task in tasks where !task.state.isEnd { folder.removePartial(of: task) }
+    for task in (try? ledger.partialTasks()) ?? [] { folder.removePartial(of: task) }
   }
 
   @discardableResult
   private func obey(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
-    let now = clock.time
-    let changed = try ledger.update(number) { task in
+    if case .fail(let code, let message) = order {
+      guard try ledger.task(number)?.state.isEnd == false else { return false }
+      try fail(number, code: code, message: message)
+      return true
+    }
+    if case .move(let to, let existing) = order { return try obeyMove(number, to, existing) }
+    return try obey(order, [number]) > 0
+  }
+
+  private func obeyMove(
+    _ number: Int64, _ to: String, _ existing: TaskRequest.Existing?
+  ) throws(LedgerFailure) -> Bool {
+    guard let task = try ledger.task(number), !task.state.isEnd else { return false }
+    do throws(FolderFailure) {
+      try move(task, to)
+    } catch {
+      try fail(number, code: error.code.rawValue, message: error.message)
+      return true
+    }
+    let terms = terms
+    try ledger.update(number) { task in
       var task = task
+      (task.request.to, task.request.existing) = (to, existing ?? task.request.existing)
+      task.path = TaskPlace(to).flatMap { place in place.name.map(place.path) }
+      task.enter(.queued, terms)
+      return (task, [])
+    }
+    return true
+  }
+
+  /// - Returns: how many tasks have changed.
+  private func obey(_ order: Order, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
+    let terms = terms
+    let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
+    let changed = try ledger.update(numbers) { task in
       switch order {
-      case .suspend:
-        guard task.state.isOpen else { return nil }
-        (task.state, task.nextAttempt) = (.suspended, nil)
-        return (task, [])
-      case .cancel:
-        guard !task.state.isEnd else { return nil }
-        (task.state, task.nextAttempt, task.ended) = (.cancelled, nil, now)
-        return (task, [SessionEvent(.cancelled, time: now, of: task)])
-      case .leave:
-        guard task.state == .running else { return nil }
-        task.state = .queued
-        return (task, [])
+      case .suspend: return task.suspended(terms)
+      case .cancel: return task.cancelled(terms)
+      case .leave: return task.interrupted(terms)
+      case .hold: return task.held(terms, response)
+      case .fail, .move: return nil
       }
     }
-    if order == .cancel, let changed {
-      folder.removePartial(of: changed)
-      try ledger.apply([.dropPartial(RelativePath(task: number))])
+    guard case .cancel(let keeps) = order, !keeps else { return changed.count }
+    for task in changed {
+      let path = RelativePath(task: task.number)
+      let wasAtWork = atWork.withLock { $0[task.number] != nil }
+      let isKept = try ledger.partial(path) != nil
+      guard wasAtWork || isKept else { continue }
+      folder.removePartial(of: task)
+      try ledger.apply([.dropPartial(path)])
     }
-    return changed != nil
+    return changed.count
   }
 }
 

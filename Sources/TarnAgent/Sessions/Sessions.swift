@@ -101,15 +101,16 @@ final class Sessions: SessionPort {
       let place = "\(directory)/\(id)"
       TextFile.makeDirectories(place)
       let ledger = try SessionLedger(directory: place, clock: clock)
-      var network = NetworkSettings()
-      network.userAgent = "tarn/\(Tarn.version)"
-      network.allowsAskedPrivateAddresses = true
+      let settings =
+        try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) }
+        ?? SessionSettings()
       let progress = PassProgress(clock: clock)
       let session = try DownloadSession(
         id: id, ledger: ledger,
         folder: SessionFolder(id: id, names: names, hashing: OpenSSLHashing()),
-        downloader: try pool.downloader(mirror: "session:\(id)", settings: network), progress: progress,
+        downloader: try downloader(id, settings), progress: progress,
         clock: clock, random: SystemRandom(), post: { [loop] in loop.post($0) })
+      try session.touch()
       let open = Open(session: session, progress: progress)
       state.withLock { $0.sessions[id] = open }
       loop.post(.wake(session))
@@ -117,8 +118,17 @@ final class Sessions: SessionPort {
     }
   }
 
+  private func downloader(_ id: String, _ settings: SessionSettings) throws -> any Downloading {
+    var network = settings.network
+    network.userAgent = "tarn/\(Tarn.version)"
+    return try pool.downloader(mirror: "session:\(id)", settings: network)
+  }
+
   private func find(_ id: String) throws(ControlFailure) -> Open {
-    if let open = state.withLock({ $0.sessions[id] }) { return open }
+    if let open = state.withLock({ $0.sessions[id] }) {
+      try Self.translating { try open.session.touch() }
+      return open
+    }
     throw ControlFailure(
       .notFound, code: "no-such-session", "there is no session '\(Printable.escape(id))'",
       hint: "'tarn session list' lists them, 'tarn session open ID' makes one")
@@ -132,6 +142,7 @@ final class Sessions: SessionPort {
       listener()
     }
     wake(session)
+    tellEnd(session)
     forgetIfOver(session)
   }
 
@@ -165,20 +176,17 @@ final class Sessions: SessionPort {
         .usage, code: "session-id", "'\(Printable.escape(id))' is no id of a session",
         hint: "an id has 1 to 64 letters, digits, '-', '_' and '.', and begins with a letter or digit")
     }
-    if let transfers = settings?.transfers, !(1...64).contains(transfers) {
-      throw ControlFailure(.usage, code: "settings-refused", "transfers is a number from 1 to 64")
-    }
-    if settings?.wake?.isEmpty == true || settings?.wake?.first?.hasPrefix("/") == false {
-      throw ControlFailure(
-        .usage, code: "settings-refused", "wake is an absolute path of a program, and its arguments")
-    }
+    try Self.translating { try settings?.validate() }
     let (isNew, session) = try Self.translating {
       let isNew = state.withLock { $0.sessions[id] == nil }
       return (isNew, try makeOpen(id).session)
     }
-    let stored = try Self.translating { try session.settings() }
+    let stored = session.settings
     if let settings, isNew || isUpdate {
-      try Self.translating { try session.ledger.set(.settings, JSONText.line(settings)) }
+      try Self.translating {
+        let isOther = settings.network != stored.network
+        try session.set(settings, isOther ? downloader(id, settings) : nil)
+      }
       loop.post(.wake(session))
     }
     var document = try show(id)
@@ -192,10 +200,12 @@ final class Sessions: SessionPort {
       let ledger = open.session.ledger
       let counts = try ledger.counts()
       var document = SessionDocument(
-        id: id, settings: try open.session.settings(), isClosed: try ledger.fact(.closed) != nil,
+        id: id, settings: open.session.settings, isClosed: try ledger.fact(.closed) != nil,
         tasks: Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) }),
         lastEvent: try ledger.lastEvent(), acknowledged: try ledger.acknowledged())
       document.wake = state.withLock { $0.sessions[id]?.wake.document }
+      let (files, bytes) = try open.session.partials()
+      if files > 0 { (document.partialFiles, document.partialBytes) = (files, bytes) }
       return document
     }
   }
@@ -211,6 +221,13 @@ final class Sessions: SessionPort {
         throw ControlFailure(
           .conflict, code: "session-closed", "session '\(id)' is closed: it takes no more tasks",
           hint: "open another one")
+      }
+      let most = session.settings.quota?.tasks ?? SessionQuota.standardTasks
+      guard try session.ledger.liveCount() + tasks.count <= most else {
+        throw ControlFailure(
+          .conflict, code: "too-many-tasks",
+          "session '\(id)' may have \(Units.count(most, "task")) that have not ended",
+          hint: "wait for some to end, or set another quota")
       }
       let added = try session.add(tasks)
       loop.post(.wake(session))
@@ -301,16 +318,26 @@ final class Sessions: SessionPort {
         forget(session)
         return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
       case .answer:
-        guard let task = order.task, try session.answer(task, url: order.url, headers: order.headers) else {
+        guard let task = order.task, try answer(order, task, session) else {
           throw ControlFailure(
             .notFound, code: "no-such-task", "there is no such task, or it has ended",
             hint: "'tarn session show \(id)' lists them")
         }
         loop.post(.wake(session))
         return ControlAnswer("task \(task) goes on with that")
-      case .suspend, .resume, .cancel, .retry, .prioritize: return try steer(order, session)
+      case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }
+  }
+
+  private func answer(_ order: SessionOrder, _ task: Int64, _ session: DownloadSession) throws -> Bool {
+    if let to = order.to {
+      var request = TaskRequest(url: "http://h/", to: to)
+      request.existing = order.existing
+      try request.validate()
+      try refuseMirror(request)
+    }
+    return try session.answer(order, task)
   }
 
   private func acknowledge(_ number: Int64, _ session: DownloadSession) throws -> ControlAnswer {
@@ -322,19 +349,12 @@ final class Sessions: SessionPort {
   }
 
   private func steer(_ order: SessionOrder, _ session: DownloadSession) throws -> ControlAnswer {
-    let numbers: [Int64]
-    if let task = order.task {
-      guard try session.ledger.task(task) != nil else {
-        throw ControlFailure(
-          .notFound, code: "no-such-task", "session '\(session.id)' has no task \(task)",
-          hint: "'tarn session show \(session.id)' lists them")
-      }
-      numbers = [task]
-    } else {
-      numbers = try session.ledger.tasks(limit: .max).map(\.number)
+    if let task = order.task, try session.ledger.task(task) == nil {
+      throw ControlFailure(
+        .notFound, code: "no-such-task", "session '\(session.id)' has no task \(task)",
+        hint: "'tarn session show \(session.id)' lists them")
     }
-    var changed = 0
-    for number in numbers where try carryOut(order, number, session) { changed += 1 }
+    let changed = try carryOut(order, session)
     loop.post(.wake(session))
     let done =
       switch order.verb {
@@ -342,6 +362,7 @@ final class Sessions: SessionPort {
       case .resume: "resumed"
       case .cancel: "cancelled"
       case .retry: "tried again"
+      case .first: "put first"
       default: "set to \(order.priority?.rawValue ?? "normal")"
       }
     return ControlAnswer(
@@ -349,21 +370,35 @@ final class Sessions: SessionPort {
       wasSo: changed == 0)
   }
 
-  private func carryOut(
-    _ order: SessionOrder, _ number: Int64, _ session: DownloadSession
-  ) throws(LedgerFailure) -> Bool {
+  /// - Returns: how many tasks have changed.
+  private func carryOut(_ order: SessionOrder, _ session: DownloadSession) throws -> Int {
+    let ended = TaskState.allCases.filter(\.isEnd)
+    func numbers(_ states: [TaskState]) throws -> [Int64] {
+      try order.task.map { [$0] } ?? session.ledger.numbers(in: states)
+    }
     switch order.verb {
-    case .suspend: try session.give(.suspend, number)
-    case .cancel: try session.give(.cancel, number)
-    case .resume: try session.queue(number, from: [.suspended])
-    case .retry: try session.queue(number, from: [.waiting, .failed, .cancelled])
-    default: try session.prioritize(number, order.priority ?? .normal)
+    case .suspend, .cancel:
+      let what: DownloadSession.Order = order.verb == .suspend ? .suspend : .cancel(keeps: order.keep == true)
+      if let task = order.task { return try session.give(what, task) ? 1 : 0 }
+      return try session.giveAll(what, in: TaskState.allCases.filter { !ended.contains($0) })
+    case .resume: return try session.queue(numbers([.suspended]), from: [.suspended]).count
+    case .retry:
+      if let task = order.task, order.to != nil || order.url != nil || order.headers != nil {
+        return try answer(order, task, session) ? 1 : 0
+      }
+      let states: [TaskState] = [.waiting, .failed, .cancelled]
+      return try session.queue(numbers(states), from: states).count
+    case .first: return try order.task.map { try session.ledger.putFirst($0) } == true ? 1 : 0
+    default:
+      return try session.prioritize(
+        numbers(TaskState.allCases.filter { !ended.contains($0) }), order.priority ?? .normal)
     }
   }
 
   /// A closed session whose tasks have ended and whose events are acknowledged is over.
   private func forgetIfOver(_ session: DownloadSession) {
-    guard (try? session.isOver()) == true else { return }
+    let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
+    guard (try? session.isOver()) == true || !isRead && (try? session.isAbandoned()) == true else { return }
     // Not on the loop's thread, which the session's end waits for.
     _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session) }
   }
@@ -375,7 +410,9 @@ final class Sessions: SessionPort {
       session.dropAll()
       session.close()
       let place = "\(directory)/\(session.id)"
-      for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"] { unlink("\(place)/\(name)") }
+      for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "wake.lock"] {
+        unlink("\(place)/\(name)")
+      }
       rmdir(place)
     }
   }
@@ -385,7 +422,7 @@ final class Sessions: SessionPort {
   /// Runs the session's command when there is news that nobody reads.
   private func wake(_ session: DownloadSession) {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
-    guard !isRead, let settings = try? session.settings(), let command = settings.wake,
+    guard !isRead, let command = session.settings.wake,
       let first = try? session.ledger.firstNews()
     else { return }
     let isDue = state.withLock { state in
@@ -393,7 +430,8 @@ final class Sessions: SessionPort {
       return state.sessions[session.id]?.wake.begin(first.number, now: clock.time) == true
     }
     guard isDue else { return retryWake(session) }
-    waker.run(command, session: session.id, first: first) { [weak self] message in
+    let place = "\(directory)/\(session.id)/wake.lock"
+    waker.run(command, session: session.id, first: first, lock: place) { [weak self] message in
       guard let self else { return }
       state.withLock { $0.sessions[session.id]?.wake.ended(message, now: self.clock.time) }
       loop.post(.wake(session))
@@ -406,9 +444,42 @@ final class Sessions: SessionPort {
   }
 }
 
+extension Sessions {
+  /// Says once that all downloads are done, to the session's hook and to the desktop.
+  private func tellEnd(_ session: DownloadSession) {
+    let settings = session.settings
+    guard settings.hook != nil || settings.notify == true,
+      let event = try? session.ledger.lastDelivered(),
+      event.number > (try? session.ledger.fact(.told)).flatMap({ $0 }).flatMap({ Int64($0) }) ?? 0,
+      (try? session.ledger.set(.told, String(event.number))) != nil
+    else { return }
+    if let hook = settings.hook { waker.tell(hook, session: session.id, event) }
+    if settings.notify == true { waker.notify(session: session.id, event) }
+  }
+}
+
 extension SessionSettings {
   /// Names of what another one has otherwise.
   fileprivate func names(unlike other: SessionSettings) -> [String] {
-    [transfers != other.transfers ? "transfers" : nil, wake != other.wake ? "wake" : nil].compactMap { $0 }
+    [
+      transfers != other.transfers ? "transfers" : nil, wake != other.wake ? "wake" : nil,
+      hook != other.hook ? "hook" : nil, notify != other.notify ? "notify" : nil,
+      holdsOld != other.holdsOld ? "holdsOld" : nil, limits != other.limits ? "limits" : nil,
+      rules != other.rules ? "rules" : nil, headers != other.headers ? "headers" : nil,
+      cookies != other.cookies ? "cookies" : nil, hosts != other.hosts ? "hosts" : nil,
+      quota != other.quota ? "quota" : nil,
+    ].compactMap { $0 }
+  }
+}
+
+extension SessionSettings {
+  /// How its downloads talk to the network.
+  var network: NetworkSettings {
+    var network = NetworkSettings()
+    network.allowsAskedPrivateAddresses = true
+    (network.lowSpeedLimit, network.lowSpeedTime) = (1, limits?.idle ?? TaskLimits.standardIdle)
+    network.keepsCookies = cookies == true
+    network.trust = (hosts ?? []).filter { $0.ca != nil || $0.pins != nil }
+    return network
   }
 }

@@ -11,6 +11,9 @@ package struct SessionDocument: Codable, Sendable, Equatable {
   package var lastEvent: Int64
   /// Events up to this one were acknowledged.
   package var acknowledged: Int64
+  /// Bytes of partial files, and how many there are.
+  package var partialBytes: UInt64?
+  package var partialFiles: Int?
   /// How the last wake command ended; nil where none was run.
   package var wake: WakeDocument?
   /// In an answer to settings that were handed over: names of those that differ from what is stored.
@@ -113,6 +116,8 @@ package struct SessionOrder: Codable, Sendable, Equatable {
     /// Of a task or, without one, of all.
     case suspend, resume, cancel, retry
     case prioritize
+    /// The task begins before all others of its priority.
+    case first
     /// How a task goes on that waits for an answer, or any other one from now on: by `url` and `headers`. Its partial file stays.
     case answer
     /// No more tasks are taken; when those that are there have ended, it is forgotten.
@@ -133,6 +138,11 @@ package struct SessionOrder: Codable, Sendable, Equatable {
   /// Of `answer`: what takes the place of the task's; nil for what it has.
   package var url: String?
   package var headers: [String]?
+  /// Of `answer` and `retry`: where the file goes now, as in `TaskRequest`. What was fetched goes along.
+  package var to: String?
+  package var existing: TaskRequest.Existing?
+  /// Of `cancel`: the partial file stays.
+  package var keep: Bool?
 
   package init(_ verb: Verb, task: Int64? = nil) { (self.verb, self.task) = (verb, task) }
 }

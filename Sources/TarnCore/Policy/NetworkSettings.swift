@@ -30,10 +30,16 @@ package struct NetworkSettings: Sendable, Equatable {
   package var allowsAskedPrivateAddresses = false
   /// nil for Tarn's own.
   package var userAgent: String?
+  /// What servers set is sent back to the hosts that set it.
+  package var keepsCookies = false
+  /// Of single hosts.
+  package var trust: [HostTrust] = []
 
   package init() {}
 
   /// No secret goes out with these settings: their connections may be shared with others of the kind. What a proxy's URL
   /// carries is the proxy's, and does not count.
-  package var isAnonymous: Bool { headers.isEmpty && cookieFile == nil && netrcFile == nil }
+  package var isAnonymous: Bool {
+    headers.isEmpty && cookieFile == nil && netrcFile == nil && !keepsCookies && trust.isEmpty
+  }
 }

@@ -37,6 +37,14 @@ package struct DownloadRequest: Sendable {
   package var headers: [String] = []
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
   package var totalTimeout: Int?
+  /// Seconds that it may stay below the low speed; nil for what the settings say.
+  package var idleTimeout: Int?
+  /// The answer's head has all its fields, and the way to it.
+  package var keepsFields = false
+  /// nil for GET. Anything else goes over a connection of its own, for libcurl may repeat what it sent over one that was dead.
+  package var method: String?
+  /// Sent with it.
+  package var body: String?
 
   package init(url: String, limit: UInt64) {
     self.url = url
@@ -70,6 +78,9 @@ package struct ResponseHead: Sendable, Equatable {
   package var contentEncoding: String?
   /// Retry-After in seconds from now, whichever form was sent.
   package var retryAfter: Int64?
+  /// `Name: value` lines as sent, and the URLs that led here: of a request that keeps them.
+  package var fields: [String] = []
+  package var redirects: [String] = []
 
   package init(status: Int, url: String) {
     self.status = status

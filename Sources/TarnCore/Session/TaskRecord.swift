@@ -37,10 +37,82 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var nextAttempt: Timestamp?
   package var added: Timestamp
   package var ended: Timestamp?
+  /// nil for a task that has ended.
+  package var life: TaskLife?
+  /// When its request was known to be good for the last time.
+  package var fresh: Timestamp
+  /// Of the finished file, when it got its name.
+  package var file: FileIdentity?
+
+  private enum CodingKeys: String, CodingKey {
+    case number, state, request, path, bytes, digest, code, message, attempts, nextAttempt, added, ended
+  }
+
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      number: try values.decode(Int64.self, forKey: .number),
+      state: try values.decode(TaskState.self, forKey: .state),
+      request: try values.decode(TaskRequest.self, forKey: .request),
+      added: try values.decode(Timestamp.self, forKey: .added))
+    path = try values.decodeIfPresent(String.self, forKey: .path)
+    bytes = try values.decodeIfPresent(UInt64.self, forKey: .bytes)
+    digest = try values.decodeIfPresent(String.self, forKey: .digest)
+    code = try values.decodeIfPresent(String.self, forKey: .code)
+    message = try values.decodeIfPresent(String.self, forKey: .message)
+    attempts = try values.decode(Int.self, forKey: .attempts)
+    nextAttempt = try values.decodeIfPresent(Timestamp.self, forKey: .nextAttempt)
+    ended = try values.decodeIfPresent(Timestamp.self, forKey: .ended)
+  }
 
   package init(number: Int64, state: TaskState, request: TaskRequest, added: Timestamp) {
     (self.number, self.state, self.request, self.added) = (number, state, request, added)
+    fresh = added
   }
+
+  /// Changes the state, and what goes with it: what is over is forgotten, and time counts only while the task is open.
+  package mutating func enter(_ next: TaskState, _ terms: TaskTerms) {
+    switch (state.isOpen, next.isOpen) {
+    case (false, true): life = state == .suspended ? life?.moved(by: terms.age) : nil
+    case (true, false): life = life?.moved(by: -terms.age)
+    default: break
+    }
+    if next.isOpen { life = life ?? terms.life(of: request) }
+    if next == .suspended, life == nil {
+      life = TaskLife((request.limits ?? TaskLimits()).over(terms.limits))
+    }
+    if next.isEnd { life = nil }
+    if next != .waiting { nextAttempt = nil }
+    if next == .queued || next == .suspended { (code, message, ended) = (nil, nil, nil) }
+    if next.isEnd { ended = terms.now }
+    state = next
+  }
+
+  /// Begins, or begins anew: queued, suspended, or not before the moment that it names.
+  package mutating func begin(_ next: TaskState, _ terms: TaskTerms) {
+    life = nil
+    if state.isOpen { state = .suspended }
+    enter(next, terms)
+    if next == .queued, let moment = request.notBefore, moment > terms.now { delay(until: moment, terms) }
+  }
+
+  /// Its file may take the place of another.
+  package var replaces: Bool { request.existing == .replace || file != nil }
+
+  /// It is not to begin yet.
+  package mutating func delay(until moment: Timestamp, _ terms: TaskTerms) {
+    enter(.waiting, terms)
+    (code, message, nextAttempt) = (Self.delayed, "it is not to begin before \(moment.rfc3339)", moment)
+  }
+
+  /// The code of what is not to begin yet.
+  package static let delayed = "not-before"
+  /// The code of what a rule holds.
+  package static let held = "held"
+  /// The code of what waits for a while whether somebody has a better request for it.
+  package static let stale = "request-old"
+  /// Seconds after which a request may be good no more.
+  package static let freshness: Int64 = 3600
 }
 
 /// Something that happened to a session.
@@ -58,7 +130,9 @@ package struct SessionEvent: Codable, Sendable, Equatable {
     case needsRequest = "needs-request"
     /// No task is queued, running or waiting any more.
     case allDelivered = "all-delivered"
-    /// Events before this one were dropped before anybody had acknowledged them.
+    /// All tasks of a group have ended.
+    case groupDelivered = "group-delivered"
+    /// Events up to this one were dropped before anybody had acknowledged them.
     case eventsLost = "events-lost"
 
     /// A program is woken for it.
@@ -86,7 +160,10 @@ package struct SessionEvent: Codable, Sendable, Equatable {
   package var nextAttempt: Timestamp?
   /// What the server said.
   package var response: TaskResponse?
-  /// Of `all-delivered`: since the one before.
+  /// The beginning of a body that is no file, as text: 64 KiB at most. Of a session the newest 100 are kept.
+  package var body: String?
+  package var times: TaskTimes?
+  /// Of `all-delivered` and `group-delivered`: since the one before.
   package var finished: Int?
   package var failed: Int?
   /// Of `events-lost`: the number of the last one that is gone.
@@ -111,12 +188,27 @@ package struct TaskResponse: Codable, Sendable, Equatable {
   package var contentLength: UInt64?
   package var etag: String?
   package var lastModified: String?
+  /// `Name: value` lines, in the order in which they came.
+  package var headers: [String]?
+  /// The URLs that led there, the one that was asked for first.
+  package var redirects: [String]?
 
   package init(_ head: ResponseHead) {
     (status, url) = (head.status, head.url)
+    headers = head.fields.isEmpty ? nil : head.fields
+    redirects = head.redirects.isEmpty ? nil : head.redirects
     (contentType, contentLength) = (head.contentType, head.contentRange?.total ?? head.contentLength)
     (etag, lastModified) = (head.etag, head.lastModified)
   }
+}
+
+/// Of the last attempt, in milliseconds.
+package struct TaskTimes: Codable, Sendable, Equatable {
+  /// From its beginning to the head of the answer; nil where none came.
+  package var response: Int64?
+  package var total: Int64
+
+  package init(response: Int64?, total: Int64) { (self.response, self.total) = (response, total) }
 }
 
 /// What a session is set to.
@@ -125,8 +217,77 @@ package struct SessionSettings: Codable, Sendable, Equatable {
   package var transfers: Int?
   /// Run when there is news and no reader is connected: a program, and its arguments.
   package var wake: [String]?
+  /// Run when all downloads are done: a program, and its arguments.
+  package var hook: [String]?
+  /// The desktop is told when all downloads are done.
+  package var notify: Bool?
+  /// A task whose request may be good no more waits until it is answered.
+  package var holdsOld: Bool?
+  package var limits: TaskLimits?
+  package var rules: [ResponseRule]?
+  /// `Name: value` lines of all requests; they go to the origin of each URL only.
+  package var headers: [String]?
+  /// What servers set is sent back to them, for as long as the agent runs.
+  package var cookies: Bool?
+  package var hosts: [HostTrust]?
+  package var quota: SessionQuota?
 
   package static let standardTransfers = 4
+
+  package init() {}
+
+  /// - Throws: what is wrong with it, for who wrote it.
+  package func validate() throws(TaskRequest.Refusal) {
+    func refuse(_ message: String) -> TaskRequest.Refusal {
+      .init(code: "settings-refused", message: message)
+    }
+    if let transfers, !(1...64).contains(transfers) { throw refuse("transfers is a number from 1 to 64") }
+    for (name, command) in [("wake", wake), ("hook", hook)] {
+      guard let command, command.first?.hasPrefix("/") != true else { continue }
+      throw refuse("\(name) is an absolute path of a program, and its arguments")
+    }
+    try limits?.validate()
+    for rule in rules ?? [] { try rule.validate() }
+    for host in hosts ?? [] {
+      if host.pins?.allSatisfy({ $0.hasPrefix("sha256//") }) == false {
+        throw refuse(
+          "a pin of \(Printable.escape(host.host)) is sha256// and the digest of a public key in Base64")
+      }
+      if host.ca?.hasPrefix("/") == false {
+        throw refuse("the ca of \(Printable.escape(host.host)) is the absolute path of a PEM file")
+      }
+    }
+    if let tasks = quota?.tasks, tasks < 1 { throw refuse("a quota of tasks is a number from 1") }
+  }
+}
+
+/// How one host is trusted, and what it is told.
+package struct HostTrust: Codable, Sendable, Equatable {
+  /// A name or an address, without port.
+  package var host: String
+  /// A PEM file of the authorities that may vouch for it, in place of the system's.
+  package var ca: String?
+  /// Its certificate has one of these public keys: `sha256//BASE64`.
+  package var pins: [String]?
+  /// A file with `user:password`, or with a token: it is read for each task. Sent over https, and to this host only.
+  package var credential: String?
+
+  package init(_ host: String) { self.host = host }
+}
+
+/// How much a session may hold.
+package struct SessionQuota: Codable, Sendable, Equatable {
+  /// Tasks that have not ended.
+  package var tasks: Int?
+  /// Bytes of unfinished downloads, with what is still to come of those that run.
+  package var bytes: UInt64?
+  /// Bytes of partial files that nothing works at: the oldest go first.
+  package var kept: UInt64?
+  /// Seconds for which such a partial file is kept.
+  package var keptFor: Int?
+
+  package static let standardTasks = 1_000_000
+  package static let standardKeptFor = 30 * 86_400
 
   package init() {}
 }

@@ -32,10 +32,38 @@ package struct TaskRequest: Codable, Sendable, Equatable {
   package var group: String?
   /// It waits until it is resumed.
   package var suspended: Bool?
+  /// It does not begin before.
+  package var notBefore: Timestamp?
+  package var limits: TaskLimits?
+  /// They go before those of the session.
+  package var rules: [ResponseRule]?
+  /// Caches on the way are told to ask the server.
+  package var ignoreCache: Bool?
+  /// nil for GET. What is no GET is never repeated unless somebody says so.
+  package var method: String?
+  /// Sent with the request; its type is among the headers.
+  package var body: String?
+  /// Bytes that somebody else has fetched.
+  package var resuming: Resuming?
   /// The client's own: what was added under it is not added again.
   package var key: String?
 
   package init(url: String, to: String) { (self.url, self.to) = (url, to) }
+
+  /// The first bytes of the file, in another one, and what proves that the server's are the same.
+  package struct Resuming: Codable, Sendable, Equatable {
+    /// Absolute. It is copied, and stays.
+    package var file: String
+    /// Strong, with its quotes.
+    package var etag: String?
+    /// As the server sent it.
+    package var lastModified: String?
+
+    package init(file: String) { self.file = file }
+  }
+
+  /// It may be sent again without harm.
+  package var isRepeatable: Bool { method == nil || method == "GET" }
 
   /// Why a request is not taken.
   package struct Refusal: Error, Equatable, Sendable {
@@ -69,11 +97,46 @@ package struct TaskRequest: Codable, Sendable, Equatable {
       throw Refusal(
         code: "digest-refused", message: "\(Printable.escape(digest)): write a digest as sha256:HEX")
     }
+    try limits?.validate()
+    for rule in rules ?? [] { try rule.validate() }
+    try validateMethod()
+    if let resuming, TaskPlace(resuming.file)?.name == nil {
+      throw Refusal(
+        code: "resuming-refused",
+        message: "\(Printable.escape(resuming.file)): give the absolute path of a file")
+    }
+    if let resuming, resuming.etag == nil, resuming.lastModified == nil, digest == nil {
+      throw Refusal(
+        code: "resuming-refused",
+        message: "what proves that these bytes are the file's? give etag, lastModified or the file's digest")
+    }
     for (name, text) in [("label", label), ("userInfo", userInfo), ("group", group), ("key", key)] {
       guard let text, text.utf8.count > Self.mostText else { continue }
       throw Refusal(
         code: "text-too-long",
         message: "\(name) has \(Units.count(text.utf8.count, "byte")); \(Self.mostText) are allowed")
+    }
+  }
+}
+
+extension TaskRequest {
+  private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+  private static let mostBody = 64 << 10
+
+  private func validateMethod() throws(Refusal) {
+    guard method.map(Self.methods.contains) ?? true else {
+      throw Refusal(
+        code: "method-refused", message: "method is one of \(Self.methods.joined(separator: ", "))")
+    }
+    let isText = body?.utf8.contains(0) != true
+    guard body == nil || !isRepeatable, isText, body?.utf8.count ?? 0 <= Self.mostBody else {
+      throw Refusal(
+        code: "body-refused",
+        message: "a body is text without NUL, of 65536 bytes at most, of a request that is no GET")
+    }
+    if !isRepeatable, rules?.contains(where: { $0.then == .hold }) == true {
+      throw Refusal(
+        code: "rule-refused", message: "what is no GET cannot be held: it would be sent again to go on")
     }
   }
 }

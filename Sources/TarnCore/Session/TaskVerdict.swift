@@ -9,8 +9,18 @@ package enum TaskVerdict: Sendable, Equatable {
 
   /// The table of failures: by the codes of downloads, of statuses (`http-404`) and of the folder.
   ///
-  /// - Parameter wrongContents: how often in a row it was not the file that was asked for.
-  package static func judge(_ code: String, wrongContents: Int = 0) -> TaskVerdict {
+  /// - Parameters:
+  ///   - wrongContents: how often in a row it was not the file that was asked for.
+  ///   - isRepeatable: the request may be sent again without harm; what is not is repeated only where somebody says so.
+  package static func judge(
+    _ code: String, wrongContents: Int = 0, isRepeatable: Bool = true
+  ) -> TaskVerdict {
+    let verdict = judge(code, wrongContents)
+    return verdict == .wait && !isRepeatable ? .ask : verdict
+  }
+
+  private static func judge(_ code: String, _ wrongContents: Int) -> TaskVerdict {
+    if code == TaskRecord.held || code == "credential-not-readable" { return .ask }
     if let status = HTTPStatus(name: code) {
       return status.isTransient ? .wait : [401, 403].contains(status.code) ? .ask : .end
     }

@@ -65,6 +65,8 @@ final class FileReceiver: DownloadReceiver {
     /// What was known when it was asked for, where the answer may be the rest and does not say so.
     var before: ResumeLadder.Known?
     var mark: Checkpoints.Mark?
+    /// The beginning of a body that is no file, for who hears of answers.
+    var refused: [UInt8]?
     /// The first bytes of the file, where they may be doubted and this exchange brings them.
     var opening: [UInt8] = []
   }
@@ -118,14 +120,24 @@ final class FileReceiver: DownloadReceiver {
   func placed() { context.client.progress.place(job) }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
+    let heard = context.client.responses?.responded(entry.path, head) ?? .usual
     let (verdict, isWanted) = state.withLock { state in
-      let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
+      var verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
+      if case .take = heard, case .status = verdict { verdict = .takeFromZero }
       state.head = head
       state.verdict = verdict
       if rung != .fromZero, verdict == .takeFromZero { state.before = state.known }
       if entry.mayBeDirectory, (200..<300).contains(head.status), Self.isSlashAdded(head.url, to: url) {
         state.end = .isDirectory
         return (verdict, false)
+      }
+      if case .end(let failure) = heard {
+        state.failure = failure
+        return (verdict, false)
+      }
+      if context.client.responses != nil, case .status(let status) = verdict, status.code >= 400 {
+        state.refused = []
+        return (verdict, true)
       }
       let said = Self.announced(head, verdict)
       if let said, let size = check.size {
@@ -143,12 +155,7 @@ final class FileReceiver: DownloadReceiver {
         state.end == nil && state.failure == nil && (verdict == .append || verdict == .takeFromZero)
       return (verdict, state.isToOpen)
     }
-    let refusal = context.client.responses?.responded(entry.path, head)
     guard isWanted else { return .headOnly }
-    if let refusal {
-      state.withLock { ($0.failure, $0.isToOpen) = (refusal, false) }
-      return .headOnly
-    }
     if check.size == nil, let said = Self.announced(head, verdict) {
       context.client.progress.learn(job, total: said)
     }
@@ -157,6 +164,10 @@ final class FileReceiver: DownloadReceiver {
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
     let (verdict, isDue) = state.withLock { state -> (ByteVerdict, Bool) in
+      if let refused = state.refused {
+        state.refused = refused + bytes.prefix(Self.mostRefused - refused.count)
+        return (refused.count + bytes.count <= Self.mostRefused ? .taken : .abort, false)
+      }
       doubtOpening(bytes, &state)
       if state.failure != nil { return (.abort, false) }
       guard state.queued < Self.most else {
@@ -167,7 +178,9 @@ final class FileReceiver: DownloadReceiver {
       return (.taken, (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state))
     }
     if isDue { submit { $0.takeGathered() } }
-    if verdict == .taken { context.client.progress.receive(job, bytes: bytes.count) }
+    if verdict == .taken, state.withLock({ $0.refused == nil }) {
+      context.client.progress.receive(job, bytes: bytes.count)
+    }
     return verdict
   }
 
@@ -177,6 +190,9 @@ final class FileReceiver: DownloadReceiver {
 
   func end(_ outcome: DownloadOutcome) {
     context.client.progress.end(job)
+    if let body = state.withLock({ $0.refused }), !body.isEmpty {
+      context.client.responses?.refused(entry.path, body: body)
+    }
     guard isSmall else { return submit { $0.close(outcome) } }
     // To make a file takes as long as to fill it: the one goes on beside the other.
     submit { receiver in
@@ -327,6 +343,7 @@ final class FileReceiver: DownloadReceiver {
     state.withLock { $0.failure = $0.failure ?? failure }
   }
 
+  private static let mostRefused = 64 << 10
   private static let roomStep: UInt64 = 4 << 20
 
   private func close(_ outcome: DownloadOutcome) {
@@ -355,6 +372,9 @@ final class FileReceiver: DownloadReceiver {
         isKept ? known : nil)
     }
     if let end = state.end { return end }
+    if state.refused != nil, let verdict = state.verdict, let head = state.head {
+      return .verdict(verdict, head)
+    }
     switch outcome {
     case .failed(let failure):
       return .network(failure, state.partial, known)

@@ -11,6 +11,13 @@ package struct SingleDownload: Sendable {
   package var digest: Digest?
   /// `Name: value` lines, which go to the origin of the URL only.
   package var headers: [String] = []
+  /// nil for GET.
+  package var method: String?
+  package var body: String?
+  /// Seconds without a byte; nil for what the network's settings say.
+  package var idleTimeout: Int?
+  /// What stands there already, and is fetched again only if the server has another version; nil for nothing.
+  package var known: Row?
   /// Attempts after the first.
   package var retries = 0
   package var reserve = Reserve.share(percent: 1)
@@ -21,6 +28,8 @@ package struct SingleDownload: Sendable {
   package enum Outcome: Sendable, Equatable {
     /// Under its name, and durable: the ledger has the row.
     case finished
+    /// What stands there is the server's version still.
+    case unchanged
     /// - Parameters:
     ///   - code: of a download, a status (`http-404`) or a failure of the folder.
     ///   - message: for a person.
@@ -53,10 +62,21 @@ package struct SingleDownload: Sendable {
   }
 }
 
+/// What becomes of an answer.
+package enum ResponseVerdict: Sendable {
+  /// What its status says.
+  case usual
+  /// Its body is the file, whatever its status.
+  case take
+  /// It ends here; what was fetched before stays.
+  case end(FolderFailure)
+}
+
 /// Hears what servers answer before a byte of the file is written. On the network's thread: it must not block.
 package protocol ResponseObserver: AnyObject, Sendable {
-  /// - Returns: why the file is not wanted after all; nil where it is.
-  func responded(_ path: RelativePath, _ head: ResponseHead) -> FolderFailure?
+  func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict
+  /// - Parameter body: the beginning of the body of an answer that was no file: 64 KiB at most.
+  func refused(_ path: RelativePath, body: [UInt8])
 }
 
 /// A download that was handed to the engine. Any thread.
@@ -103,7 +123,9 @@ extension TransferEngine {
       random: ports.random, bootID: ports.bootID, progress: ports.progress, stop: stop)
     client.countsEntries = false
     client.region = Region(download.path, .itself)
-    client.headers = download.headers
+    client.asking = TransferClient.Asking(
+      headers: download.headers, method: download.method, body: download.body,
+      idleTimeout: download.idleTimeout)
     client.keepsFailed = true
     client.reusesContents = false
     client.responses = observer
@@ -112,7 +134,9 @@ extension TransferEngine {
     entry.digests = download.digest.map { [$0] } ?? []
     var policy = PassPolicy()
     (policy.retries, policy.reserve) = (download.retries, download.reserve)
-    let action = Action(.fetch, path: download.path, entry: entry)
+    let action = Action(
+      download.known == nil ? .fetch : .revalidate, path: download.path, entry: entry,
+      present: download.known?.identity, row: download.known)
     let plan = Plan(OneAction(action), policy: policy, deletions: .none, started: ports.clock.time)
     do {
       try submit(plan, for: client, observer: SilentObserver()) { transfers, result in
@@ -131,7 +155,8 @@ extension TransferEngine {
     if let problem = transfers.account.problems.first {
       return .failed(code: problem.code, message: problem.message)
     }
-    if transfers.account.counts.fetched > 0 { return .finished }
+    if transfers.account.counts.fetched + transfers.account.counts.updated > 0 { return .finished }
+    if transfers.account.counts.revalidated > 0 { return .unchanged }
     if stop.isSet { return .stopped }
     return .failed(code: FolderFailure.Code.exists.rawValue, message: "something stands in its place")
   }

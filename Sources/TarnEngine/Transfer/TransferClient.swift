@@ -23,8 +23,8 @@ struct TransferClient: Sendable {
   var countsEntries = true
   /// All that its plans are about.
   var region = Region.everything
-  /// Request headers, for the origin of each URL only.
-  var headers: [String] = []
+  /// What its requests have that those of mirrors do not.
+  var asking = Asking()
   /// Hears what servers answer.
   var responses: (any ResponseObserver)?
   /// What equals another file is copied from it.
@@ -33,6 +33,15 @@ struct TransferClient: Sendable {
   var keepsFailed = false
 
   var now: Timestamp { clock.time }
+
+  struct Asking: Sendable {
+    /// Header lines, for the origin of each URL only.
+    var headers: [String] = []
+    /// See `DownloadRequest`.
+    var method: String?
+    var body: String?
+    var idleTimeout: Int?
+  }
 }
 
 extension Pass {

@@ -43,6 +43,28 @@ final class Descriptor: Sendable {
     use { tarn_open_beneath($0, path, flags, 0) }
   }
 
+  // MARK: Contents
+
+  /// Appends all that another file has.
+  func take(allOf source: Descriptor, _ object: some Sequence<UInt8>) throws(FolderFailure) {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = source.use { read($0, &buffer, buffer.count) }
+      if count == 0 { return }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw FolderFailure(cannot: "read", object, errno: errno) }
+      var written = 0
+      while written < count {
+        let more = use { number in
+          buffer.withUnsafeBytes { write(number, $0.baseAddress! + written, count - written) }
+        }
+        if more < 0, errno == EINTR { continue }
+        guard more > 0 else { throw FolderFailure(cannot: "write", object, errno: errno) }
+        written += more
+      }
+    }
+  }
+
   // MARK: Durability
 
   /// fsync.

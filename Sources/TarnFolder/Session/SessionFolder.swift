@@ -8,10 +8,12 @@ import TarnRuntime
 package final class SessionFolder: Sendable {
   /// Of a task at work.
   private struct Destination {
-    let place: TaskPlace
+    var place: TaskPlace
     let existing: TaskRequest.Existing
-    let directory: Descriptor
-    let identity: FileIdentity
+    var directory: Descriptor
+    var identity: FileIdentity
+    /// What the task itself has put there before, and takes the place of; nil for nothing.
+    let own: FileIdentity?
     /// nil until the server has named it.
     var leaf: String?
     var claimed: FinalNames.Name?
@@ -32,8 +34,10 @@ package final class SessionFolder: Sendable {
 
   /// Opens the directory that a task's file goes to.
   ///
+  /// - Parameter own: what the task has put there before, and may be fetched anew; nil for nothing.
   /// - Throws: why it cannot be used.
-  package func open(_ task: TaskRecord) throws(FolderFailure) -> any TransferFolder {
+  package func open(_ task: TaskRecord, own: FileIdentity? = nil) throws(FolderFailure) -> any TransferFolder
+  {
     guard let place = TaskPlace(task.request.to) else {
       throw FolderFailure(.other, "\(Printable.escape(task.request.to)) is no absolute path")
     }
@@ -41,8 +45,10 @@ package final class SessionFolder: Sendable {
     let directory = try Descriptor.directory(at: place.directory)
     let identity = try FileStat.of(directory, place.directory.utf8).identity
     var destination = Destination(
-      place: place, existing: task.request.existing ?? .fail, directory: directory, identity: identity)
-    if let leaf = place.name { try claim(leaf, for: &destination) }
+      place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
+      identity: identity, own: own)
+    let named = own == nil ? place.name : task.path?.split(separator: "/").last.map(String.init)
+    if let leaf = named { try claim(leaf, for: &destination) }
     destinations.withLock { $0[task.number] = destination }
     return TaskFolder(session: self, task: task.number)
   }
@@ -67,6 +73,106 @@ package final class SessionFolder: Sendable {
     return destination.leaf.map(destination.place.path)
   }
 
+  /// Gives a task's file another place, before a byte of it was fetched.
+  ///
+  /// - Returns: false where there are bytes already: it stays where they are.
+  /// - Throws: why that place cannot be used.
+  package func place(
+    _ task: Int64, at place: TaskPlace, _ suggested: String
+  ) throws(FolderFailure) -> Bool {
+    guard var destination = destinations.withLock({ $0[task] }), destination.own == nil,
+      try FileStat.at(destination.directory, cString(partialName(task))) == nil
+    else { return false }
+    let before = destination.claimed
+    destination.directory = try Descriptor.directory(at: place.directory)
+    destination.identity = try FileStat.of(destination.directory, place.directory.utf8).identity
+    (destination.place, destination.leaf, destination.claimed) = (place, nil, nil)
+    try claim(place.name ?? suggested, for: &destination)
+    do throws(FolderFailure) {
+      try refuseTaken(destination)
+    } catch {
+      if let claimed = destination.claimed { names.giveBack(claimed) }
+      throw error
+    }
+    if let before { names.giveBack(before) }
+    destinations.withLock { $0[task] = destination }
+    return true
+  }
+
+  /// What is fetched of a task goes along to another directory.
+  ///
+  /// - Throws: why it cannot; then it is where it was.
+  package func movePartial(
+    of task: Int64, from old: TaskPlace, to new: TaskPlace
+  ) throws(FolderFailure) {
+    guard old.directory != new.directory, let from = try? Descriptor.directory(at: old.directory) else {
+      return
+    }
+    try move(task, from: from, to: try Descriptor.directory(at: new.directory))
+  }
+
+  private func move(_ task: Int64, from: Descriptor, to: Descriptor) throws(FolderFailure) {
+    let name = partialName(task)
+    guard try FileStat.at(from, cString(name)) != nil else { return }
+    let result = renamer.moveOut(from, name, to: to, cString(name), .rename)
+    guard result == -EXDEV else {
+      try kernel("move", name.utf8, result)
+      return
+    }
+    let source = Descriptor(try kernel("open", name.utf8, from.open(cString(name), O_RDONLY)))
+    _ = to.use { tarn_unlink($0, cString(name)) }
+    let copy = Descriptor(
+      try kernel("create", name.utf8, to.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)))
+    do throws(FolderFailure) {
+      try copy.take(allOf: source, name.utf8)
+      try copy.sync(name.utf8)
+    } catch {
+      _ = to.use { tarn_unlink($0, cString(name)) }
+      throw error
+    }
+    _ = from.use { tarn_unlink($0, cString(name)) }
+  }
+
+  /// Begins a task with bytes that somebody else has fetched. The file that they are in stays.
+  ///
+  /// - Returns: the name of the partial file, and its bytes.
+  package func adopt(_ file: String, for task: Int64) throws(FolderFailure) -> (name: String, bytes: UInt64) {
+    let directory = try required(task).directory
+    guard let place = TaskPlace(file), let leaf = place.name else {
+      throw FolderFailure(.missing, "\(Printable.escape(file)) is no file")
+    }
+    let from = try Descriptor.directory(at: place.directory)
+    let source = Descriptor(try kernel("open", file.utf8, from.open(cString(leaf), O_RDONLY | O_NONBLOCK)))
+    guard try FileStat.of(source, file.utf8).kind == .regular else {
+      throw FolderFailure(.other, "\(Printable.escape(file)) is no regular file")
+    }
+    let staged = try makePartial(task)
+    let name = staged.name
+    staged.close()
+    let copy = Descriptor(try kernel("open", name.utf8, directory.open(cString(name), O_RDWR)))
+    try copy.take(allOf: source, name.utf8)
+    try copy.sync(name.utf8)
+    return (name, try FileStat.of(copy, name.utf8).size)
+  }
+
+  /// Bytes of a task's partial file, and when something was written to it; nil where there is none.
+  package func partial(of task: TaskRecord) -> (bytes: UInt64, written: Timestamp)? {
+    guard let place = TaskPlace(task.request.to),
+      let directory = try? Descriptor.directory(at: place.directory),
+      let stat = try? FileStat.at(directory, cString(partialName(task.number)))
+    else { return nil }
+    return (stat.size, stat.identity.modified)
+  }
+
+  /// Whether a task's finished file stands where it was put, as it was put there.
+  package func isThere(_ task: TaskRecord) -> Bool {
+    guard let file = task.file, let path = task.path, let place = TaskPlace(path), let leaf = place.name,
+      let directory = try? Descriptor.directory(at: place.directory),
+      let stat = try? FileStat.at(directory, cString(leaf))
+    else { return false }
+    return stat.identity.isSame(as: file)
+  }
+
   /// Where the file of a task is, or is going to be.
   package func path(_ task: Int64) -> String? {
     destinations.withLock { destinations in
@@ -75,8 +181,10 @@ package final class SessionFolder: Sendable {
   }
 
   /// What the new file took the place of goes: the ledger has the new one.
-  package func finish(_ task: TaskRecord) {
-    if task.request.existing == .replace { removePartial(of: task) }
+  ///
+  /// - Parameter replaces: it may have taken the place of something.
+  package func finish(_ task: TaskRecord, replaces: Bool) {
+    if replaces { removePartial(of: task) }
     close(task.number)
   }
 
@@ -90,14 +198,18 @@ package final class SessionFolder: Sendable {
   }
 
   /// Where the file of an intent that a crash left has its name; nil where it has none.
-  package func find(_ intent: (task: TaskRecord, inode: UInt64, size: UInt64)) -> String? {
+  package func find(
+    _ intent: (task: TaskRecord, inode: UInt64, size: UInt64)
+  ) -> (path: String, file: FileIdentity)? {
     guard let place = TaskPlace(intent.task.request.to), let path = intent.task.path,
       let leaf = path.split(separator: "/").last.map(String.init),
       let directory = try? Descriptor.directory(at: place.directory)
     else { return nil }
     var (number, name) = (0, leaf)
     while let stat = try? FileStat.at(directory, cString(name)) {
-      if stat.identity.inode == intent.inode, stat.size == intent.size { return place.path(name) }
+      if stat.identity.inode == intent.inode, stat.size == intent.size {
+        return (place.path(name), stat.identity)
+      }
       guard intent.task.request.existing == .keepBoth else { return nil }
       number += 1
       name = SuggestedName.numbered(leaf, number)
@@ -158,7 +270,12 @@ package final class SessionFolder: Sendable {
     let session: SessionFolder
     let task: Int64
 
-    func look(_ path: RelativePath) -> Present? { nil }
+    func look(_ path: RelativePath) throws(FolderFailure) -> Present? {
+      guard let destination = session.destination(task), destination.own != nil, let leaf = destination.leaf,
+        let stat = try FileStat.at(destination.directory, cString(leaf)), stat.kind == .regular
+      else { return nil }
+      return Present(path: path, kind: .regular, identity: stat.identity)
+    }
     func makePartial(for path: RelativePath, mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile {
       try session.makePartial(path.task)
     }
@@ -336,9 +453,13 @@ package final class SessionFolder: Sendable {
   /// What stood there is under the partial file's name then, until the ledger knows of the new one: see `finish`.
   private func exchange(_ name: String, _ destination: Destination, _ leaf: String) throws(FolderFailure) {
     let path = destination.place.path(leaf)
-    if try FileStat.at(destination.directory, cString(leaf))?.kind == .directory {
+    let standing = try FileStat.at(destination.directory, cString(leaf))
+    if standing?.kind == .directory {
       throw FolderFailure(
         .exists, "\(Printable.escape(path)) is a directory, which no file takes the place of")
+    }
+    if let own = destination.own, standing?.identity.isSame(as: own) == false {
+      throw FolderFailure(.exists, "\(Printable.escape(path)) was changed since it was downloaded")
     }
     let result = renamer.exchange(
       destination.directory, name, destination.directory, cString(leaf), .exchange)

@@ -15,27 +15,48 @@ package final class SessionLedger: TransferLedger {
   /// Where the file of a task gets its name, and what its server answered, if that was not asked for before.
   package struct Sources: Sendable {
     package var path: @Sendable (Int64) -> String?
-    package var response: @Sendable (Int64) -> TaskResponse?
+    package var response: @Sendable (Int64) -> Answer?
+    package var times: @Sendable (Int64) -> TaskTimes?
 
     package init(
-      path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> TaskResponse?
+      path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> Answer?,
+      times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil }
     ) {
-      (self.path, self.response) = (path, response)
+      (self.path, self.response, self.times) = (path, response, times)
     }
   }
 
+  /// What a server answered, and what followed from it.
+  package struct Answer: Sendable {
+    package var head: TaskResponse
+    /// Where a rule has sent the file; nil for where it was to go.
+    package var to: String?
+
+    package init(_ head: TaskResponse, to: String? = nil) { (self.head, self.to) = (head, to) }
+  }
+
   private let sources = Locked(Sources(path: { _ in nil }, response: { _ in nil }))
+  /// Events that are kept at most; beyond them the oldest tenth goes.
+  private let mostEvents: Int64
+  package static let usualEvents: Int64 = 200_000
+  /// Events that keep the bodies of refused answers.
+  private static let mostBodies = 100
 
   /// - Parameter directory: exists; its owner alone can write in it.
   /// - Throws: `.newer` for a later schema, `.corrupt` for damage or another program's database.
-  package init(directory: String, clock: any Clock = SystemClock()) throws(LedgerFailure) {
+  package init(
+    directory: String, clock: any Clock = SystemClock(), mostEvents: Int64 = usualEvents
+  ) throws(LedgerFailure) {
+    self.mostEvents = mostEvents
     let file = try DatabaseFile(directory: directory, name: DatabaseFile.ledger)
     let connection = try LedgerOpener(file: file, schema: .session).openWriter()
     writer = Locked(Writer(connection: connection))
     self.clock = clock
     // What was at work when the last process ended goes on.
     try change { connection throws(LedgerFailure) in
-      try connection.run("UPDATE tasks SET state = 'queued' WHERE state = 'running'")
+      try connection.run(
+        "UPDATE tasks SET state = 'queued' WHERE state = 'running' AND json_extract(request, '$.method') IS NULL"
+      )
     }
   }
 
@@ -84,6 +105,11 @@ package final class SessionLedger: TransferLedger {
     case acknowledged
     /// No tasks are taken any more.
     case closed
+    /// `SessionAge`, and the age at the last contact.
+    case age
+    case contact
+    /// The last `all-delivered` that the hook was told of.
+    case told
   }
 
   package func fact(_ name: Fact) throws(LedgerFailure) -> String? {
@@ -114,16 +140,16 @@ package final class SessionLedger: TransferLedger {
 
   /// Adds tasks: all of them or none. One that is known by its URL and destination is not added again: what failed or was cancelled
   /// is queued once more.
-  package func add(_ requests: [TaskRequest], now: Timestamp) throws(LedgerFailure) -> [Added] {
+  package func add(_ requests: [TaskRequest], _ terms: TaskTerms) throws(LedgerFailure) -> [Added] {
     var added: [Added] = []
     try change { connection throws(LedgerFailure) in
-      for request in requests { added.append(try Self.add(request, now, connection)) }
+      for request in requests { added.append(try Self.add(request, terms, connection)) }
     }
     return added
   }
 
   private static func add(
-    _ request: TaskRequest, _ now: Timestamp, _ connection: Connection
+    _ request: TaskRequest, _ terms: TaskTerms, _ connection: Connection
   ) throws(LedgerFailure) -> Added {
     if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
       return Added(task: known, wasThere: true)
@@ -133,12 +159,15 @@ package final class SessionLedger: TransferLedger {
       "url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     {
       if known.state == .failed || known.state == .cancelled {
-        (known.state, known.request, known.attempts) = (state, request, 0)
-        (known.code, known.message, known.nextAttempt, known.ended) = (nil, nil, nil, nil)
+        (known.request, known.attempts, known.fresh) = (request, 0, terms.now)
+        known.begin(state, terms)
         try write(known, connection)
       }
       return Added(task: known, wasThere: true)
     }
+    var record = TaskRecord(number: 0, state: .suspended, request: request, added: terms.now)
+    record.path = place(request)
+    record.begin(state, terms)
     let next = try connection.first(
       "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'"
     ) {
@@ -146,19 +175,21 @@ package final class SessionLedger: TransferLedger {
     }
     try connection.run(
       """
-      INSERT INTO tasks (state, rank, position, url, destination, client_key, request, path, attempts, added)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)
+      INSERT INTO tasks (url, destination, client_key, position, added, state, rank, due, request, path, code,
+        message, attempts, whole, stall, fresh, task_group)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)
       """,
       [
-        .text(state.rawValue), .integer((request.priority ?? .normal).rank), .integer(next ?? 1),
-        .text(request.url), .text(request.to), request.key.map { .text($0) } ?? .null,
-        .text(JSONText.line(request)), place(request).map { .text($0) } ?? .null, .integer(now.nanoseconds),
+        .text(request.url), .text(request.to), text(request.key), .integer(next ?? 1), time(record.added),
+        .text(record.state.rawValue), .integer((request.priority ?? .normal).rank), time(record.nextAttempt),
+        .text(JSONText.line(request)), text(record.path), text(record.code), text(record.message),
+        record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
+        time(record.fresh), text(request.group),
       ])
     let number = try connection.first("SELECT last_insert_rowid()") { row throws(LedgerFailure) in
       try row.integer(0)
     }
-    var record = TaskRecord(number: number ?? 0, state: state, request: request, added: now)
-    record.path = place(request)
+    record.number = number ?? 0
     return Added(task: record, wasThere: false)
   }
 
@@ -229,13 +260,72 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Those whose wait is over are queued.
-  package func queueDue(now: Timestamp) throws(LedgerFailure) {
-    try change { connection throws(LedgerFailure) in
-      try connection.run(
-        "UPDATE tasks SET state = 'queued', due = NULL WHERE state = 'waiting' AND due <= ?",
-        [.integer(now.nanoseconds)])
+  /// Those whose wait is over.
+  package func due(now: Timestamp, limit: Int) throws(LedgerFailure) -> [Int64] {
+    try read { connection throws(LedgerFailure) in
+      try connection.all(
+        "SELECT number FROM tasks WHERE state = 'waiting' AND due <= ? ORDER BY due LIMIT ?",
+        [.integer(now.nanoseconds), .limit(limit)]
+      ) { row throws(LedgerFailure) in try row.integer(0) }
     }
+  }
+
+  /// Those whose time is over.
+  package func overdue(age: Int64, limit: Int) throws(LedgerFailure) -> [Int64] {
+    try read { connection throws(LedgerFailure) in
+      let ends = try connection.all(
+        """
+        SELECT number, min(whole, stall) FROM tasks WHERE state IN ('queued', 'waiting')
+          AND min(whole, stall) IS NOT NULL ORDER BY min(whole, stall) LIMIT ?
+        """, [.limit(limit)]
+      ) { row throws(LedgerFailure) in (try row.integer(0), try row.integer(1)) }
+      return ends.filter { $0.1 <= age }.map(\.0)
+    }
+  }
+
+  /// The session's age at which the time of the next task is over; nil for none.
+  package func nextEnd() throws(LedgerFailure) -> Int64? {
+    try read { connection throws(LedgerFailure) in
+      try connection.first(
+        """
+        SELECT min(whole, stall) FROM tasks WHERE state IN ('queued', 'waiting')
+          AND min(whole, stall) IS NOT NULL ORDER BY min(whole, stall) LIMIT 1
+        """, [], Self.number)
+    }
+  }
+
+  /// Those that keep a partial file, and are not at work.
+  package func partialTasks() throws(LedgerFailure) -> [TaskRecord] {
+    try read { connection throws(LedgerFailure) in
+      let numbers = try connection.all("SELECT path FROM partials") { row throws(LedgerFailure) in
+        Int64(String(decoding: try row.blob(0), as: UTF8.self)) ?? 0
+      }
+      var found: [TaskRecord] = []
+      for number in numbers {
+        if let task = try Self.task("number = ?", [.integer(number)], connection) { found.append(task) }
+      }
+      return found
+    }
+  }
+
+  /// Tasks that have not ended.
+  package func liveCount() throws(LedgerFailure) -> Int {
+    try counts().filter { !$0.key.isEnd }.values.reduce(0, +)
+  }
+
+  /// It begins before all others of its priority.
+  package func putFirst(_ number: Int64) throws(LedgerFailure) -> Bool {
+    var isDone = false
+    try change { connection throws(LedgerFailure) in
+      guard let task = try Self.task("number = ?", [.integer(number)], connection), !task.state.isEnd else {
+        return
+      }
+      try connection.run(
+        "UPDATE tasks SET position = (SELECT min(position) FROM tasks) - 1 WHERE number = ?",
+        [.integer(number)])
+      isDone = true
+    }
+    return isDone
   }
 
   /// Writes a task that has changed, with the events of that; behind the last one of the session `all-delivered` follows.
@@ -245,18 +335,55 @@ package final class SessionLedger: TransferLedger {
   package func update(
     _ number: Int64, _ change: (TaskRecord) -> (TaskRecord, [SessionEvent])?
   ) throws(LedgerFailure) -> TaskRecord? {
-    var result: TaskRecord?
+    try update([number], change).first
+  }
+
+  /// Writes tasks that have changed, in one transaction.
+  ///
+  /// - Returns: those that have.
+  package func update(
+    _ numbers: [Int64], _ change: (TaskRecord) -> (TaskRecord, [SessionEvent])?
+  ) throws(LedgerFailure) -> [TaskRecord] {
+    var result: [TaskRecord] = []
     try self.change { connection throws(LedgerFailure) in
-      guard let record = try Self.task("number = ?", [.integer(number)], connection),
-        let (changed, events) = change(record)
-      else { return }
-      try Self.write(changed, connection)
-      for event in events { try Self.append(event, connection) }
-      if changed.state == .failed { try Self.countEnd("failed", connection) }
-      if changed.state.isEnd { try Self.endIfDelivered(clock.time, connection) }
-      result = changed
+      var ended: [TaskRecord] = []
+      for number in numbers {
+        guard let record = try Self.task("number = ?", [.integer(number)], connection),
+          let (changed, events) = change(record)
+        else { continue }
+        try Self.write(changed, connection)
+        for event in events { try append(event, connection) }
+        if changed.state.isEnd, !record.state.isEnd { ended.append(changed) }
+        result.append(changed)
+      }
+      try tellEnds(of: ended, connection)
     }
     return result
+  }
+
+  /// Tasks of these states, by their numbers.
+  package func numbers(in states: [TaskState]) throws(LedgerFailure) -> [Int64] {
+    let list = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    return try read { connection throws(LedgerFailure) in
+      try connection.all("SELECT number FROM tasks WHERE state IN (\(list)) ORDER BY number", []) {
+        row throws(LedgerFailure) in try row.integer(0)
+      }
+    }
+  }
+
+  /// What the engine is told of a file that was finished before; nil where not enough is known.
+  package func finished(_ number: Int64) throws(LedgerFailure) -> Row? {
+    try read { connection throws(LedgerFailure) in
+      guard let task = try Self.task("number = ?", [.integer(number)], connection), let file = task.file,
+        let digest = task.digest.flatMap({ Digest(labelled: $0) }),
+        let response = try Self.response(number, connection)
+      else { return nil }
+      return Row(
+        path: RelativePath(task: number), identity: file, digest: digest,
+        isVerified: task.request.digest != nil,
+        fingerprint: [], etag: response.etag, lastModified: response.lastModified,
+        placed: task.ended ?? task.added)
+    }
   }
 
   /// Writes down what the server of a task answered, if that was not done before.
@@ -266,20 +393,24 @@ package final class SessionLedger: TransferLedger {
 
   private func noteResponse(of number: Int64, _ connection: Connection) throws(LedgerFailure) {
     let sources = sources.withLock { $0 }
-    guard let response = sources.response(number),
+    guard let answer = sources.response(number),
       var record = try Self.task("number = ?", [.integer(number)], connection)
     else { return }
+    let now = clock.time
     record.path = sources.path(number) ?? record.path
+    record.request.to = answer.to ?? record.request.to
+    if answer.head.status < 400 { record.fresh = now }
     try Self.write(record, connection)
     try connection.run(
-      "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(response)), .integer(number)])
-    var event = SessionEvent(.response, time: clock.time, of: record)
-    event.response = response
-    try Self.append(event, connection)
+      "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(answer.head)), .integer(number)])
+    var event = SessionEvent(.response, time: now, of: record)
+    event.response = answer.head
+    try append(event, connection)
   }
 
   private static let select = """
-    SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended FROM tasks
+    SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,
+      file FROM tasks
     """
 
   private static func task(
@@ -300,23 +431,48 @@ package final class SessionLedger: TransferLedger {
     record.attempts = Int(try row.integer(8))
     record.nextAttempt = row.isNull(9) ? nil : try row.timestamp(9)
     record.ended = row.isNull(11) ? nil : try row.timestamp(11)
+    if !row.isNull(12), !row.isNull(13) {
+      record.life = TaskLife(whole: try row.integer(12), stall: try row.integer(13))
+    }
+    if !row.isNull(14) { record.fresh = try row.timestamp(14) }
+    record.file = try row.optionalText(15).flatMap(identity)
     return record
   }
 
   private static func write(_ record: TaskRecord, _ connection: Connection) throws(LedgerFailure) {
-    func text(_ text: String?) -> Value { text.map { .text($0) } ?? .null }
-    func time(_ time: Timestamp?) -> Value { time.map { .integer($0.nanoseconds) } ?? .null }
     try connection.run(
       """
       UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
-        message = ?, attempts = ?, ended = ? WHERE number = ?
+        message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?
+      WHERE number = ?
       """,
       [
         .text(record.state.rawValue), .integer((record.request.priority ?? .normal).rank),
         time(record.nextAttempt), .text(JSONText.line(record.request)), text(record.path),
         record.bytes.map { .bits($0) } ?? .null, text(record.digest), text(record.code),
-        text(record.message), .integer(Int64(record.attempts)), time(record.ended), .integer(record.number),
+        text(record.message), .integer(Int64(record.attempts)), time(record.ended),
+        record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
+        time(record.fresh), text(record.request.group), text(record.file.map(text(of:))),
+        .integer(record.number),
       ])
+  }
+
+  private static func text(_ text: String?) -> Value { text.map { .text($0) } ?? .null }
+
+  private static func time(_ time: Timestamp?) -> Value { time.map { .integer($0.nanoseconds) } ?? .null }
+
+  private static func text(of file: FileIdentity) -> String {
+    "\(file.device) \(file.inode) \(file.size) \(file.modified.nanoseconds) \(file.changed.nanoseconds)"
+  }
+
+  private static func identity(_ text: String) -> FileIdentity? {
+    let parts = text.split(separator: " ")
+    guard parts.count == 5, let device = UInt64(parts[0]), let inode = UInt64(parts[1]),
+      let size = UInt64(parts[2]), let modified = Int64(parts[3]), let changed = Int64(parts[4])
+    else { return nil }
+    return FileIdentity(
+      device: device, inode: inode, size: size, modified: Timestamp(nanoseconds: modified),
+      changed: Timestamp(nanoseconds: changed))
   }
 
   // MARK: Events
@@ -325,7 +481,11 @@ package final class SessionLedger: TransferLedger {
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [SessionEvent] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
-        "SELECT number, body FROM events WHERE number > ? ORDER BY number LIMIT ?",
+        """
+        SELECT events.number, events.body, bodies.body FROM events
+          LEFT JOIN bodies ON bodies.number = events.number
+          WHERE events.number > ? ORDER BY events.number LIMIT ?
+        """,
         [.integer(number), .limit(limit)], Self.event)
     }
   }
@@ -335,13 +495,24 @@ package final class SessionLedger: TransferLedger {
     let codes = SessionEvent.Code.allCases.filter(\.isNews).map { "'\($0.rawValue)'" }.joined(separator: ", ")
     return try read { connection throws(LedgerFailure) in
       try connection.first(
-        "SELECT number, body FROM events WHERE code IN (\(codes)) ORDER BY number LIMIT 1", [], Self.event)
+        "SELECT number, body, NULL FROM events WHERE code IN (\(codes)) ORDER BY number LIMIT 1", [],
+        Self.event)
+    }
+  }
+
+  /// The newest `all-delivered` that is kept.
+  package func lastDelivered() throws(LedgerFailure) -> SessionEvent? {
+    try read { connection throws(LedgerFailure) in
+      try connection.first(
+        "SELECT number, body, NULL FROM events WHERE code = ? ORDER BY number DESC LIMIT 1",
+        [.text(SessionEvent.Code.allDelivered.rawValue)], Self.event)
     }
   }
 
   private static func event(_ row: Statement) throws(LedgerFailure) -> SessionEvent {
     guard var event = JSONText.value(SessionEvent.self, from: try row.text(1)) else { throw row.damaged(1) }
     event.number = try row.integer(0)
+    event.body = try row.optionalText(2)
     return event
   }
 
@@ -368,44 +539,99 @@ package final class SessionLedger: TransferLedger {
     guard known > before else { return before }
     try change { connection throws(LedgerFailure) in
       try Self.set(.acknowledged, String(known), connection)
-      try connection.run("DELETE FROM events WHERE number <= ?", [.integer(known)])
+      try Self.dropEvents(upTo: known, connection)
     }
     return known
   }
 
-  private static func append(_ event: SessionEvent, _ connection: Connection) throws(LedgerFailure) {
+  private static func dropEvents(upTo number: Int64, _ connection: Connection) throws(LedgerFailure) {
+    try connection.run("DELETE FROM events WHERE number <= ?", [.integer(number)])
+    try connection.run("DELETE FROM bodies WHERE number <= ?", [.integer(number)])
+  }
+
+  private func append(_ event: SessionEvent, _ connection: Connection) throws(LedgerFailure) {
+    var event = event
+    let body = event.body
+    event.body = nil
+    if let number = event.task, event.code != .response, event.times == nil {
+      event.times = sources.withLock { $0 }.times(number)
+    }
     try connection.run(
       "INSERT INTO events (code, task, body) VALUES (?, ?, ?)",
       [
         .text(event.code.rawValue), event.task.map { .integer($0) } ?? .null, .text(JSONText.line(event)),
       ])
+    if let body {
+      try connection.run("INSERT INTO bodies (number, body) VALUES (last_insert_rowid(), ?)", [.text(body)])
+      try connection.run(
+        """
+        DELETE FROM bodies WHERE number NOT IN (SELECT number FROM bodies ORDER BY number DESC LIMIT ?)
+        """, [.limit(Self.mostBodies)])
+    }
+    try dropOldest(connection)
   }
 
-  private static func endIfDelivered(_ now: Timestamp, _ connection: Connection) throws(LedgerFailure) {
-    let isOpen = try connection.first(
-      "SELECT 1 FROM tasks WHERE state IN ('queued', 'running', 'waiting') LIMIT 1"
-    ) { row throws(LedgerFailure) in try row.integer(0) }
-    guard isOpen == nil else { return }
-    func count(_ name: String) throws(LedgerFailure) -> Int64 {
-      try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name)]) {
-        row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
-      } ?? 0
+  /// Drops the oldest events where there are too many. What says so takes the place of the last one that is gone.
+  private func dropOldest(_ connection: Connection) throws(LedgerFailure) {
+    let number = try connection.first("SELECT max(number) FROM events", [], Self.number)
+    // Not each time: numbers tell when there may be too many.
+    guard let number, number % max(1, mostEvents / 10) == 0,
+      let count = try connection.first("SELECT count(*) FROM events", [], Self.number), count > mostEvents,
+      let last = try connection.first(
+        "SELECT number FROM events ORDER BY number LIMIT 1 OFFSET ?",
+        [.integer(count - mostEvents + mostEvents / 10)], Self.number)
+    else { return }
+    try Self.dropEvents(upTo: last, connection)
+    var event = SessionEvent(.eventsLost, time: clock.time)
+    event.lostUpTo = last
+    try connection.run(
+      "INSERT INTO events (number, code, task, body) VALUES (?, ?, NULL, ?)",
+      [.integer(last), .text(event.code.rawValue), .text(JSONText.line(event))])
+  }
+
+  private static func number(_ row: Statement) throws(LedgerFailure) -> Int64 { try row.integer(0) }
+
+  /// Counts tasks that have ended, and tells what is over with them.
+  private func tellEnds(of tasks: [TaskRecord], _ connection: Connection) throws(LedgerFailure) {
+    guard !tasks.isEmpty else { return }
+    for task in tasks where task.state != .cancelled {
+      try Self.countEnd(task.state.rawValue, connection)
+      if let group = task.request.group { try Self.countEnd("\(task.state.rawValue):\(group)", connection) }
     }
+    for group in Set(tasks.compactMap(\.request.group)).sorted() { try tellEnd(of: group, connection) }
+    try tellEnd(of: nil, connection)
+  }
+
+  /// - Parameter group: nil for all tasks of the session.
+  private func tellEnd(of group: String?, _ connection: Connection) throws(LedgerFailure) {
+    let open = "SELECT 1 FROM tasks WHERE state IN ('queued', 'running', 'waiting')"
+    let isOpen = try connection.first(
+      open + (group == nil ? " LIMIT 1" : " AND task_group = ? LIMIT 1"), group.map { [.text($0)] } ?? [],
+      Self.number)
+    guard isOpen == nil else { return }
+    let names = [TaskState.finished, .failed].map { $0.rawValue + (group.map { ":\($0)" } ?? "") }
+    var counts: [Int] = []
     // Ends since the last time: counted as they come, for events may be dropped.
-    let (finished, failed) = (try count("finished"), try count("failed"))
-    var event = SessionEvent(.allDelivered, time: now)
-    (event.finished, event.failed) = (Int(finished), Int(failed))
+    for name in names {
+      let text = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name)]) {
+        row throws(LedgerFailure) in try row.text(0)
+      }
+      counts.append(text.flatMap { Int($0) } ?? 0)
+      try connection.run("DELETE FROM facts WHERE name = ?", [.text(name)])
+    }
+    var event = SessionEvent(group == nil ? .allDelivered : .groupDelivered, time: clock.time)
+    (event.group, event.finished, event.failed) = (group, counts[0], counts[1])
     try append(event, connection)
-    try connection.run("DELETE FROM facts WHERE name IN ('finished', 'failed')")
   }
 
   // MARK: The engine's record
 
   package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
     try change { connection throws(LedgerFailure) in
-      for change in changes where try !keepsIntent(change, in: changes, connection) {
-        try apply(change, connection)
-      }
+      // Judged before a row says that the file is another one.
+      var applied: [LedgerChange] = []
+      for change in changes where try !keepsIntent(change, in: changes, connection) { applied.append(change) }
+      for change in applied { try apply(change, connection) }
     }
   }
 
@@ -416,7 +642,7 @@ package final class SessionLedger: TransferLedger {
     guard case .dropIntent(let path) = change,
       changes.contains(where: { if case .row(let row) = $0 { row.path == path } else { false } })
     else { return false }
-    return try Self.task("number = ?", [.integer(path.task)], connection)?.request.existing == .replace
+    return try Self.task("number = ?", [.integer(path.task)], connection)?.replaces == true
   }
 
   /// What the file of a task took the place of is gone.
@@ -455,7 +681,7 @@ package final class SessionLedger: TransferLedger {
     case .dropIntent(let path):
       try connection.run("DELETE FROM intents WHERE task = ?", [.integer(path.task)])
     case .row(let row):
-      try finish(row.path.task, bytes: row.identity.size, digest: row.digest.labelled, connection)
+      try finish(row.path.task, row.identity, digest: row.digest.labelled, connection)
     // A session has no feed, no trash and no list of problems; its events are its own.
     default: break
     }
@@ -463,21 +689,20 @@ package final class SessionLedger: TransferLedger {
 
   /// The file of a task has its name.
   private func finish(
-    _ number: Int64, bytes: UInt64, digest: String, _ connection: Connection
+    _ number: Int64, _ file: FileIdentity, digest: String, _ connection: Connection
   ) throws(LedgerFailure) {
     try noteResponse(of: number, connection)
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
-    record.state = .finished
-    (record.bytes, record.digest, record.ended) = (bytes, digest, now)
+    (record.state, record.life, record.file) = (.finished, nil, file)
+    (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
     try Self.write(record, connection)
     var event = SessionEvent(.finished, time: now, of: record)
     event.response = try Self.response(number, connection)
-    try Self.append(event, connection)
-    try Self.countEnd("finished", connection)
-    try Self.endIfDelivered(now, connection)
+    try append(event, connection)
+    try tellEnds(of: [record], connection)
   }
 
   private static func countEnd(_ name: String, _ connection: Connection) throws(LedgerFailure) {
@@ -486,6 +711,11 @@ package final class SessionLedger: TransferLedger {
       INSERT INTO facts (name, value) VALUES (?, '1')
       ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
       """, [.text(name)])
+  }
+
+  /// What the server of a task answered last; nil for nothing.
+  package func response(_ number: Int64) throws(LedgerFailure) -> TaskResponse? {
+    try read { connection throws(LedgerFailure) in try Self.response(number, connection) }
   }
 
   private static func response(
@@ -522,16 +752,19 @@ package final class SessionLedger: TransferLedger {
 
   /// Ends an intent that a crash left.
   ///
-  /// - Parameter path: where the file has its name; nil where it has none.
-  package func settle(_ intent: Unfinished, path: String?) throws(LedgerFailure) {
+  /// - Parameter found: where the file has its name; nil where it has none.
+  package func settle(
+    _ intent: Unfinished, _ found: (path: String, file: FileIdentity)?
+  ) throws(LedgerFailure) {
     let number = intent.task.number
     try change { connection throws(LedgerFailure) in
       try connection.run("DELETE FROM intents WHERE task = ?", [.integer(number)])
-      guard let path, var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
+      guard let (path, file) = found, var record = try Self.task("number = ?", [.integer(number)], connection)
+      else { return }
       record.path = path
       try Self.write(record, connection)
       try apply(.dropPartial(RelativePath(task: number)), connection)
-      try finish(number, bytes: intent.size, digest: intent.digest, connection)
+      try finish(number, file, digest: intent.digest, connection)
     }
   }
 

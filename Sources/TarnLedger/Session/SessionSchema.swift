@@ -1,6 +1,31 @@
 extension Schema {
   /// Of a session's ledger.
-  static let session = Schema(steps: [sessionVersion1])
+  static let session = Schema(steps: [sessionVersion1, sessionVersion2])
+
+  private static let sessionVersion2 = """
+    -- When its time is over: seconds of the session's age while it is queued, running or waiting, else seconds that were left.
+    ALTER TABLE tasks ADD COLUMN whole INTEGER;
+    -- The same without a byte of progress.
+    ALTER TABLE tasks ADD COLUMN stall INTEGER;
+    -- When its request was known to be good for the last time, in nanoseconds since 1970.
+    ALTER TABLE tasks ADD COLUMN fresh INTEGER;
+    -- For the program: what it belongs to.
+    ALTER TABLE tasks ADD COLUMN task_group TEXT;
+    -- FileIdentity of the finished file, as numbers with blanks between.
+    ALTER TABLE tasks ADD COLUMN file TEXT;
+
+    UPDATE tasks SET fresh = added, task_group = json_extract(request, '$.group');
+
+    CREATE INDEX tasks_by_end ON tasks (min(whole, stall)) WHERE state IN ('queued', 'waiting');
+    CREATE INDEX tasks_by_group ON tasks (task_group, state) WHERE task_group IS NOT NULL;
+    CREATE INDEX events_by_code ON events (code, number);
+
+    CREATE TABLE bodies (
+      -- The beginnings of answers that were no files: of the newest events only.
+      number INTEGER PRIMARY KEY,      -- of the event
+      body TEXT NOT NULL
+    ) STRICT;
+    """
 
   private static let sessionVersion1 = """
     CREATE TABLE state (

@@ -57,13 +57,32 @@ struct SessionSettingsOptions: ParsableArguments {
     help: ArgumentHelp(
       "Run this program when there is news that nobody reads.", valueName: "command"))
   var wake: [String] = []
+  @Option(
+    help: ArgumentHelp("Take the settings in this JSON file, as 'show --json' has them.", valueName: "file"),
+    completion: .file())
+  var settings: String?
 
-  func settings(over old: SessionSettings = SessionSettings()) -> SessionSettings? {
-    guard transfers != nil || !wake.isEmpty else { return nil }
-    var settings = old
+  func settings(
+    _ session: Session, over old: SessionSettings = SessionSettings()
+  ) throws(PassFailure) -> SessionSettings? {
+    guard transfers != nil || !wake.isEmpty || settings != nil else { return nil }
+    var settings = try read(session) ?? old
     settings.transfers = transfers ?? settings.transfers
     if !wake.isEmpty { settings.wake = wake }
     return settings
+  }
+
+  private func read(_ session: Session) throws(PassFailure) -> SessionSettings? {
+    guard let file = settings else { return nil }
+    let text = try session.text(of: file, option: "--settings")
+    do throws(ControlFailure) {
+      return try ControlJSON.decode(
+        SessionSettings.self, from: Array(text.utf8), taking: ControlRoute.session.keys(of: "PUT"))
+    } catch {
+      throw PassFailure(
+        .configuration, code: error.code, "--settings: \(Printable.escape(file)): \(error.message)",
+        hint: error.hint)
+    }
   }
 }
 
@@ -83,7 +102,8 @@ struct SessionOpenCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let document = try AgentLink(session.sources).ask { try $0.openSession(id, options.settings()) }
+    let settings = try options.settings(session)
+    let document = try AgentLink(session.sources).ask { try $0.openSession(id, settings) }
     if session.isJSON { return session.console.data(JSONText.line(document)) }
     session.console.data(SessionText.line(document))
     if let differs = document.differs, !differs.isEmpty {
@@ -101,7 +121,8 @@ struct SessionSetCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn session set -N 8 backup
-        tarn session set backup --wake /usr/local/bin/collect backup
+        tarn session set backup --wake /usr/local/bin/collect
+        tarn session set --settings backup.json backup
       """)
   @OptionGroup var options: SessionSettingsOptions
   @OptionGroup var common: CommonOptions<NoneShown>
@@ -111,7 +132,7 @@ struct SessionSetCommand: ParsableCommand {
     let session = try Session(common)
     let document = try AgentLink(session.sources).ask { client in
       let old = try client.session(id).settings
-      return try client.openSession(id, options.settings(over: old) ?? old, isUpdate: true)
+      return try client.openSession(id, options.settings(session, over: old) ?? old, isUpdate: true)
     }
     if session.isJSON { return session.console.data(JSONText.line(document)) }
     session.console.data(SessionText.line(document))
@@ -262,6 +283,7 @@ struct SessionAnswerCommand: ParsableCommand {
       Examples:
         tarn session answer backup 3 --url 'https://example.org/a?signature=new'
         tarn session answer backup 3 --header-file token.txt
+        tarn session answer backup 3 --to /srv/other/    another place for its file
         tarn session answer backup 3           the same once more
 
       What was fetched is kept, if the server still has the same file.
@@ -270,6 +292,9 @@ struct SessionAnswerCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp("Send the 'Name: value' lines of this file.", valueName: "file"), completion: .file())
   var headerFile: String?
+  @Option(
+    help: ArgumentHelp("Where the file goes: a path, or a folder.", valueName: "path"), completion: .file())
+  var to: String?
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
   @Argument(help: ArgumentHelp("Of the task.", valueName: "number")) var number: Int64
@@ -278,6 +303,11 @@ struct SessionAnswerCommand: ParsableCommand {
     let session = try Session(common)
     var order = SessionOrder(.answer, task: number)
     order.url = url
+    order.to = to.map { to in
+      let path = session.tarn.absolute(to)
+      let isFolder = !path.hasSuffix("/") && (to.hasSuffix("/") || TextFile.isDirectory(path))
+      return isFolder ? path + "/" : path
+    }
     order.headers = try headerFile.map { path throws -> [String] in
       try HeaderLines(session.text(of: path, option: "--header-file")).headers
     }

@@ -13,6 +13,9 @@ enum SessionText {
       parts.append(
         "\(Numbers.count(Int(session.lastEvent - session.acknowledged), "event")) not acknowledged")
     }
+    if let files = session.partialFiles {
+      parts.append("\(Units.show(session.partialBytes ?? 0)) in \(Numbers.count(files, "partial file"))")
+    }
     if session.isClosed { parts.append("closed") }
     if let wake = session.wake, wake.failures > 0 {
       parts.append("its wake command ran \(Numbers.count(wake.failures, "time")) in vain: \(wake.message)")
@@ -45,7 +48,9 @@ enum SessionText {
     if let place = event.path ?? event.url { parts.append(Printable.escape(place)) }
     if let bytes = event.bytes { parts.append(Units.show(bytes)) }
     if event.code == .response, let response = event.response { parts.append("\(response.status)") }
-    if event.code == .allDelivered {
+    if let group = event.group { parts.append("group \(Printable.escape(group))") }
+    if let last = event.lostUpTo { parts.append("events up to \(last) are gone") }
+    if event.code == .allDelivered || event.code == .groupDelivered {
       parts.append(
         "\(Numbers.grouped(event.finished ?? 0)) finished, \(Numbers.grouped(event.failed ?? 0)) failed")
     }

@@ -1,0 +1,41 @@
+import Glibc
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// What a host is told that wants to know who asks: read from a file for each task, so that a new secret holds at once.
+enum HostCredential {
+  static func fits(_ trust: HostTrust, _ url: String) -> Bool {
+    guard let start = url.firstRange(of: "://")?.upperBound else { return false }
+    let place = url[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    let host = place.hasPrefix("[") ? place.prefix { $0 != "]" } + "]" : place.prefix { $0 != ":" }
+    return host.lowercased() == trust.host.lowercased()
+  }
+
+  /// - Returns: a header line; nil where the host is told nothing.
+  /// - Throws: `credential-not-readable`.
+  static func line(of trust: HostTrust) throws(PassFailure) -> String? {
+    guard let reference = trust.credential else { return nil }
+    let path = path(of: reference)
+    guard let path, let text = TextFile.read(path, limit: 64 << 10) else {
+      throw PassFailure(
+        .configuration, code: "credential-not-readable",
+        "the credential of \(Printable.escape(trust.host)), \(Printable.escape(path ?? reference)), cannot be read"
+      )
+    }
+    let secret = String(text.prefix { !$0.isNewline })
+    guard !secret.isEmpty, secret.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      throw PassFailure(
+        .configuration, code: "credential-not-readable",
+        "the credential of \(Printable.escape(trust.host)) is no line of text")
+    }
+    guard secret.contains(":") else { return "Authorization: Bearer \(secret)" }
+    return "Authorization: Basic \(Base64.encode(Array(secret.utf8)))"
+  }
+
+  /// A credential of the service by its name (systemd.exec(5)), or a file.
+  private static func path(of reference: String) -> String? {
+    guard !reference.hasPrefix("/") else { return reference }
+    return getenv("CREDENTIALS_DIRECTORY").map { "\(String(cString: $0))/\(reference)" }
+  }
+}

@@ -1,0 +1,53 @@
+/// What becomes of a download, judged by the head of the server's answer. The first rule that fits decides.
+package struct ResponseRule: Codable, Sendable, Equatable {
+  package enum Action: String, Codable, Sendable, CaseIterable {
+    /// The body is the file, whatever the status.
+    case accept
+    case cancel
+    /// The task waits, and a program is asked: see `SessionOrder.Verb.answer`.
+    case hold
+    /// The file goes to `to`.
+    case place
+  }
+
+  /// It fits these statuses only; nil for 200 to 299.
+  package var status: [Int]?
+  /// It fits these media types only: `audio/mpeg`, `video/*`; nil for any.
+  package var types: [String]?
+  /// It fits files of so many bytes and more, or of so many and fewer. A file of unknown size does not fit then.
+  package var leastBytes: UInt64?
+  package var mostBytes: UInt64?
+  package var then: Action
+  /// Of `place`: as `TaskRequest.to`.
+  package var to: String?
+
+  package init(_ then: Action) { self.then = then }
+
+  package func fits(_ head: ResponseHead) -> Bool {
+    let size = head.contentRange?.total ?? head.contentLength
+    return (status?.contains(head.status) ?? (200..<300).contains(head.status))
+      && types.map { Self.fits($0, head.contentType) } ?? true
+      && leastBytes.map { least in size.map { $0 >= least } ?? false } ?? true
+      && mostBytes.map { most in size.map { $0 <= most } ?? false } ?? true
+  }
+
+  private static func fits(_ types: [String], _ said: String?) -> Bool {
+    guard let said else { return false }
+    let type = said.prefix { $0 != ";" && $0 != " " }.lowercased()
+    return types.contains { pattern in
+      let pattern = pattern.lowercased()
+      return pattern.hasSuffix("/*") ? type.hasPrefix(pattern.dropLast()) : type == pattern
+    }
+  }
+
+  /// - Throws: what is wrong with it, for who wrote it.
+  package func validate() throws(TaskRequest.Refusal) {
+    guard (then == .place) == (to != nil), to.map({ TaskPlace($0) != nil }) ?? true else {
+      throw TaskRequest.Refusal(
+        code: "rule-refused", message: "a rule that places files, and no other, has 'to', an absolute path")
+    }
+    guard status?.allSatisfy({ (200...599).contains($0) }) ?? true else {
+      throw TaskRequest.Refusal(code: "rule-refused", message: "a rule's status is a number from 200 to 599")
+    }
+  }
+}

@@ -1,0 +1,574 @@
+import Foundation
+import TarnCore
+import TarnCrypto
+import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnAgent
+
+/// A session's time, questions and leftovers, with a clock of the test's own.
+@Suite struct DownloadSessionTests {
+  /// A session, driven by hand as its loop does.
+  private final class Bench {
+    let path: String
+    let clock = ManualClock(now: 1_700_000_000_000_000_000)
+    let asked = Locked<[DownloadRequest]>([])
+    let answers = Locked<[String: FakeAnswer]>([:])
+    private let messages = LockedCondition<[SessionLoop.Message]>([])
+    private(set) var ledger: SessionLedger
+    private(set) var session: DownloadSession
+
+    init() throws {
+      path =
+        FileManager.default.temporaryDirectory.appendingPathComponent("tarn-session-\(UUID().uuidString)")
+        .path
+      for name in ["ledger", "out", "other"] {
+        try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: true)
+      }
+      (ledger, session) = try Self.open(path, clock, messages, asked, answers)
+    }
+
+    deinit {
+      session.close()
+      try? FileManager.default.removeItem(atPath: path)
+    }
+
+    private static func open(
+      _ path: String, _ clock: ManualClock, _ messages: LockedCondition<[SessionLoop.Message]>,
+      _ asked: Locked<[DownloadRequest]>, _ answers: Locked<[String: FakeAnswer]>
+    ) throws -> (SessionLedger, DownloadSession) {
+      let ledger = try SessionLedger(directory: "\(path)/ledger", clock: clock)
+      let downloader = try FakeDownloader { request in
+        asked.withLock { $0.append(request) }
+        return answers.withLock { $0[request.url] } ?? FakeAnswer(etag: "\"1\"", body: Array("hello".utf8))
+      }
+      let session = try DownloadSession(
+        id: "s", ledger: ledger,
+        folder: SessionFolder(id: "s", names: FinalNames(), hashing: OpenSSLHashing()),
+        downloader: downloader, progress: PassProgress(clock: clock), clock: clock, random: SystemRandom(),
+        post: { message in messages.change { $0.append(message) } })
+      return (ledger, session)
+    }
+
+    /// Another process opens the session.
+    func reopen() throws {
+      session.close()
+      messages.withLock { $0 = [] }
+      (ledger, session) = try Self.open(path, clock, messages, asked, answers)
+    }
+
+    func answer(_ name: String, _ answer: FakeAnswer) { answers.withLock { $0["http://h/\(name)"] = answer } }
+
+    @discardableResult
+    func add(_ name: String, _ change: (inout TaskRequest) -> Void = { _ in }) throws -> Int64 {
+      var request = TaskRequest(url: "http://h/\(name)", to: "\(path)/out/\(name)")
+      change(&request)
+      try request.validate()
+      return try session.add([request])[0].task.number
+    }
+
+    /// Begins what may begin, and hears of it, until the condition holds.
+    func run(
+      until what: String, _ condition: () throws -> Bool, at place: SourceLocation = #_sourceLocation
+    ) throws {
+      let deadline = Instant.now + .seconds(60)
+      while true {
+        _ = try session.advance()
+        if try condition() { return }
+        guard Instant.now < deadline else {
+          Issue.record("not within a minute: \(what); \(try states())", sourceLocation: place)
+          return
+        }
+        let heard = messages.wait(atMost: .milliseconds(200)) { messages -> [SessionLoop.Message]? in
+          guard !messages.isEmpty else { return nil }
+          defer { messages = [] }
+          return messages
+        }
+        for message in heard ?? [] {
+          switch message {
+          case .responded(let session, let task): try session.noteResponse(task)
+          case .ended(let session, let task, let outcome): try session.ended(task, outcome)
+          default: break
+          }
+        }
+      }
+    }
+
+    func states() throws -> [TaskState] { try ledger.tasks(limit: 99).map(\.state) }
+    func codes() throws -> [SessionEvent.Code] { try ledger.events(after: 0, limit: 999).map(\.code) }
+    func state(_ task: Int64) throws -> TaskState? { try ledger.task(task)?.state }
+    func text(_ name: String) -> String? { try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8) }
+    var files: [String] {
+      (try? FileManager.default.contentsOfDirectory(atPath: path + "/out").sorted()) ?? []
+    }
+
+    func finish(_ task: Int64) throws {
+      try run(until: "task \(task) has ended") { try state(task)?.isEnd == true }
+    }
+  }
+
+  private let bench: Bench
+
+  init() throws { bench = try Bench() }
+
+  // MARK: Not before, and requests that grow old
+
+  @Test func aTaskDoesNotBeginBeforeItsTime() throws {
+    let task = try bench.add("a") { $0.notBefore = bench.clock.time.adding(seconds: 3000) }
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "not-before")
+    bench.clock.advance(.seconds(3000))
+    // Whoever handed it over is asked first: a signed URL may be over by then.
+    _ = try bench.session.advance()
+    #expect(try bench.codes() == [.needsRequest] && bench.ledger.task(task)?.code == "request-old")
+    bench.clock.advance(.seconds(29))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .waiting && bench.asked.withLock { $0.isEmpty })
+    bench.clock.advance(.seconds(1))
+    try bench.finish(task)
+    #expect(bench.files == ["a"])
+  }
+
+  @Test func aBetterRequestBeginsAtOnce() throws {
+    let task = try bench.add("a") { $0.notBefore = bench.clock.time.adding(seconds: 10) }
+    bench.clock.advance(.seconds(10))
+    _ = try bench.session.advance()
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/a?signature=2"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/a?signature=2"])
+  }
+
+  @Test func aSessionMayHoldOldRequests() throws {
+    var settings = SessionSettings()
+    (settings.holdsOld, settings.transfers) = (true, 1)
+    try bench.session.set(settings, nil)
+    let task = try bench.add("a") { $0.suspended = true }
+    bench.clock.advance(.seconds(7200))
+    // To resume is to say that it is good still.
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.finish(task)
+    let second = try bench.add("b") { $0.notBefore = bench.clock.time.adding(seconds: 60) }
+    bench.clock.advance(.seconds(86_400))
+    _ = try bench.session.advance()
+    bench.clock.advance(.seconds(86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.state(second) == .waiting)
+    #expect(try bench.session.answer(SessionOrder(.answer, task: second), second))
+    try bench.finish(second)
+  }
+
+  /// What has waited long in the queue is asked about, all that is next at once.
+  @Test func aLongQueueIsAskedAboutAtOnce() throws {
+    for number in 0..<20 { try bench.add("\(number)") }
+    bench.clock.advance(.seconds(3600))
+    _ = try bench.session.advance()
+    #expect(try bench.states() == Array(repeating: .waiting, count: 20))
+    #expect(try bench.codes() == Array(repeating: .needsRequest, count: 20))
+    bench.clock.advance(.seconds(30))
+    try bench.run(until: "all are done") { try bench.states().allSatisfy { $0 == .finished } }
+    #expect(try bench.codes().filter { $0 == .needsRequest }.count == 20)
+  }
+
+  // MARK: Time-outs
+
+  @Test func theWholeTimeEndsATask() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a") { $0.limits = TaskLimits(whole: 100) }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.advance(.seconds(99))
+    try bench.run(until: "it waits again") { try bench.ledger.task(task)?.attempts ?? 0 > 1 }
+    bench.clock.advance(.seconds(1))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "time-over")
+    #expect(try bench.codes().suffix(2) == [.failed, .allDelivered])
+  }
+
+  /// Waiting counts, suspension does not.
+  @Test func suspensionCostsNoTime() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a") { $0.limits = TaskLimits(whole: 100) }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.advance(.seconds(60))
+    #expect(try bench.session.give(.suspend, task))
+    bench.clock.advance(.seconds(100_000))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .suspended)
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    bench.clock.advance(.seconds(39))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task)?.isEnd == false)
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.advance(.seconds(1))
+    _ = try bench.session.advance()
+    #expect(try bench.ledger.task(task)?.code == "time-over")
+  }
+
+  @Test func withoutAByteATaskEnds() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a") { $0.limits = TaskLimits(stall: 500) }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.advance(.seconds(500))
+    _ = try bench.session.advance()
+    #expect(try bench.ledger.task(task)?.code == "no-progress")
+  }
+
+  @Test func aByteOfProgressIsProgress() throws {
+    let broken = DownloadFailure(.reset, "lost", isTransient: true)
+    var answer = FakeAnswer(
+      etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20), failure: (600_000, broken))
+    bench.answer("a", answer)
+    let task = try bench.add("a") { $0.limits = TaskLimits(stall: 500) }
+    bench.clock.advance(.seconds(400))
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.advance(.seconds(400))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task)?.isEnd == false)
+    answer.failure = nil
+    bench.answer("a", answer)
+    bench.clock.advance(.seconds(90))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished)
+  }
+
+  /// Across boots the wall clock counts, and one that was set back counts nothing.
+  @Test func ageIsThatOfTheMachine() {
+    func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    let start = Timestamp(nanoseconds: 1_700_000_000_000_000_000)
+    var age = SessionAge(wall: start, boot: "one", uptime: at(100))
+    // The clock is set forward by a year: nobody waited for that.
+    age.advance(wall: start.adding(seconds: 31_536_000), boot: "one", uptime: at(150))
+    #expect(age.seconds == 50)
+    age.advance(wall: start.adding(seconds: 31_536_100), boot: "two", uptime: at(10))
+    #expect(age.seconds == 150)
+    age.advance(wall: start, boot: "three", uptime: at(10))
+    #expect(age.seconds == 150)
+    age.advance(wall: start, boot: "three", uptime: Instant(nanoseconds: 10_900_000_000))
+    age.advance(wall: start, boot: "three", uptime: Instant(nanoseconds: 11_100_000_000))
+    #expect(age.seconds == 151)
+  }
+
+  // MARK: The end of a session
+
+  @Test func nobodysSessionEnds() throws {
+    try bench.session.touch()
+    bench.clock.advance(.seconds(89 * 86_400))
+    #expect(try !bench.session.isAbandoned())
+    try bench.reopen()
+    bench.clock.advance(.seconds(86_400))
+    #expect(try bench.session.isAbandoned())
+    try bench.session.touch()
+    #expect(try !bench.session.isAbandoned())
+  }
+
+  // MARK: What is no GET
+
+  @Test func aPostIsNotRepeatedSilently() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a") { ($0.method, $0.body) = ("POST", "{}") }
+    try bench.run(until: "it asks") { try bench.codes().contains(.needsRequest) }
+    bench.clock.advance(.seconds(86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .waiting && bench.asked.withLock { $0.count } == 1)
+    let request = try #require(bench.asked.withLock { $0.first })
+    #expect(request.method == "POST" && request.body == "{}")
+    bench.answer("a", FakeAnswer(body: [1]))
+    #expect(try bench.session.answer(SessionOrder(.answer, task: task), task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.count } == 2 && bench.files == ["a"])
+  }
+
+  /// Not by the next process either.
+  @Test func aPostThatWasInterruptedIsNotRepeated() throws {
+    bench.answer("a", FakeAnswer(hangs: true))
+    let task = try bench.add("a") { $0.method = "POST" }
+    let get = try bench.add("b")
+    bench.answer("b", FakeAnswer(hangs: true))
+    try bench.run(until: "both were asked for") { bench.asked.withLock { $0.count } == 2 }
+    try bench.reopen()
+    #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "interrupted")
+    #expect(try bench.state(get) == .queued && bench.codes() == [.needsRequest])
+  }
+
+  // MARK: Answers
+
+  @Test func aRuleHoldsWhatTheServerSends() throws {
+    var answer = FakeAnswer(body: Array("hello".utf8))
+    answer.contentType = "text/html; charset=utf-8"
+    bench.answer("a", answer)
+    var rule = ResponseRule(.hold)
+    rule.types = ["text/*"]
+    let task = try bench.add("a") { $0.rules = [rule] }
+    try bench.run(until: "it is held") { try bench.state(task) == .waiting }
+    #expect(try bench.ledger.task(task)?.code == "held" && bench.files.isEmpty)
+    let event = try #require(try bench.ledger.events(after: 0, limit: 9).last)
+    #expect(event.code == .needsRequest && event.response?.contentType == "text/html; charset=utf-8")
+    bench.clock.advance(.seconds(86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .waiting)
+    var order = SessionOrder(.answer, task: task)
+    order.to = bench.path + "/other/page.html"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(bench.text("other/page.html") == "hello" && bench.files.isEmpty)
+  }
+
+  @Test func aRuleRefusesWhatTheServerSends() throws {
+    var rule = ResponseRule(.cancel)
+    rule.leastBytes = 5
+    var settings = SessionSettings()
+    settings.rules = [rule]
+    try bench.session.set(settings, nil)
+    let task = try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "refused-by-rule" && bench.files.isEmpty)
+    // The task's own go first.
+    let other = try bench.add("b") { $0.rules = [ResponseRule(.accept)] }
+    try bench.finish(other)
+    #expect(bench.files == ["b"])
+  }
+
+  @Test func aRuleNamesTheDestination() throws {
+    var answer = FakeAnswer(body: Array("sound".utf8))
+    answer.contentType = "audio/mpeg"
+    bench.answer("a", answer)
+    var rule = ResponseRule(.place)
+    (rule.types, rule.to) = (["audio/*"], bench.path + "/other/")
+    let task = try bench.add("a") { ($0.to, $0.rules) = (bench.path + "/out/", [rule]) }
+    let text = try bench.add("b") { ($0.to, $0.rules) = (bench.path + "/out/", [rule]) }
+    try bench.finish(task)
+    try bench.finish(text)
+    #expect(bench.text("other/a") == "sound" && bench.files == ["b"])
+    #expect(try bench.ledger.task(task)?.path == bench.path + "/other/a")
+  }
+
+  @Test func anErrorPageIsAFileOnlyWhereThatIsAllowed() throws {
+    bench.answer("a", FakeAnswer(status: 404, body: Array("gone".utf8)))
+    let task = try bench.add("a")
+    try bench.finish(task)
+    let failed = try #require(try bench.ledger.events(after: 0, limit: 9).first { $0.code == .failed })
+    #expect(failed.reason == "http-404" && failed.body == "gone" && failed.response?.status == 404)
+    #expect(bench.files.isEmpty)
+    bench.answer("b", FakeAnswer(status: 404, body: Array("gone".utf8)))
+    var rule = ResponseRule(.accept)
+    rule.status = [404]
+    let allowed = try bench.add("b") { $0.rules = [rule] }
+    try bench.finish(allowed)
+    #expect(bench.text("out/b") == "gone")
+  }
+
+  /// Of a long error page its beginning is told.
+  @Test func ofARefusedBodyTheBeginningIsKept() throws {
+    bench.answer("a", FakeAnswer(status: 410, body: Array(repeating: 0x61, count: 300_000)))
+    let task = try bench.add("a")
+    try bench.finish(task)
+    let failed = try #require(try bench.ledger.events(after: 0, limit: 9).first { $0.code == .failed })
+    #expect(failed.reason == "http-410" && failed.body?.utf8.count == 65_536)
+  }
+
+  // MARK: What is finished
+
+  @Test func whatIsFinishedIsRevalidated() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(status: 304, etag: "\"1\""))
+    #expect(try bench.add("a") == task)
+    #expect(try bench.state(task) == .queued)
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"1\"" && bench.text("out/a") == "hello")
+    #expect(try bench.codes().filter { $0 == .finished }.count == 2)
+    // Another version takes its place, though nothing else would.
+    bench.answer("a", FakeAnswer(etag: "\"2\"", body: Array("other".utf8)))
+    try bench.add("a")
+    try bench.finish(task)
+    let message = try bench.ledger.task(task)?.message
+    #expect(message == nil)
+    #expect(bench.text("out/a") == "other" && bench.files == ["a"])
+    bench.answer("a", FakeAnswer(status: 304))
+    try bench.add("a")
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"2\"")
+  }
+
+  /// What somebody has changed since is left to them.
+  @Test func whatWasEditedIsNotTakenAway() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    try "mine".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
+    try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "in-the-way")
+    #expect(bench.text("out/a") == "mine")
+  }
+
+  @Test func aDigestNeedsNoServer() throws {
+    let digest = OpenSSLHashing().digest(.sha256, of: Array("hello".utf8)).labelled
+    let task = try bench.add("a") { $0.digest = digest }
+    try bench.finish(task)
+    try bench.add("a") { $0.digest = digest }
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.count } == 1)
+    #expect(try bench.codes().filter { $0 == .finished }.count == 2)
+  }
+
+  // MARK: Bytes
+
+  @Test func bytesOfSomebodyElseAreUsed() throws {
+    let body = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body))
+    let begun = bench.path + "/other/begun"
+    try Data(body.prefix(1_500_000)).write(to: URL(fileURLWithPath: begun))
+    var resuming = TaskRequest.Resuming(file: begun)
+    resuming.etag = "\"1\""
+    let task = try bench.add("a") { $0.resuming = resuming }
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.map(\.offset) } == [1_500_000])
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(body))
+    #expect(FileManager.default.fileExists(atPath: begun))
+  }
+
+  @Test func bytesOfAnotherVersionAreNot() throws {
+    bench.answer("a", FakeAnswer(etag: "\"2\"", body: Array("right".utf8), honoursRanges: false))
+    let begun = bench.path + "/other/begun"
+    try "wro".write(toFile: begun, atomically: true, encoding: .utf8)
+    var resuming = TaskRequest.Resuming(file: begun)
+    resuming.etag = "\"1\""
+    let task = try bench.add("a") { $0.resuming = resuming }
+    try bench.finish(task)
+    #expect(bench.text("out/a") == "right")
+    #expect(throws: TaskRequest.Refusal.self) {
+      try bench.add("b") { $0.resuming = TaskRequest.Resuming(file: begun) }
+    }
+  }
+
+  private func beginLarge(_ name: String) throws -> Int64 {
+    let broken = DownloadFailure(.tls, "no trust", isTransient: false)
+    bench.answer(
+      name, FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20), failure: (1_500_000, broken))
+    )
+    let task = try bench.add(name)
+    try bench.finish(task)
+    #expect(bench.files.contains(".tarn-s-\(task).part"))
+    return task
+  }
+
+  @Test func aPartialFileIsKeptForAWhile() throws {
+    let task = try beginLarge("a")
+    #expect(try bench.session.partials().files == 1)
+    bench.clock.setWall(SystemClock().time.nanoseconds)
+    bench.clock.advance(.seconds(29 * 86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.session.partials().files == 1)
+    bench.clock.advance(.seconds(2 * 86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.session.partials().files == 0 && bench.files.isEmpty)
+    #expect(try bench.state(task) == .failed && bench.ledger.partial(RelativePath(task: task)) == nil)
+  }
+
+  @Test func theOldestPartialFileGoesFirst() throws {
+    let (first, second) = (try beginLarge("a"), try beginLarge("b"))
+    let old = bench.path + "/out/.tarn-s-\(first).part"
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: old)
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.kept = 2_000_000
+    try bench.session.set(settings, nil)
+    bench.clock.advance(.seconds(600))
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(second).part"])
+  }
+
+  @Test func aQuotaOfBytesHolds() throws {
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.bytes = 1_000_000
+    try bench.session.set(settings, nil)
+    bench.answer("large", FakeAnswer(body: Array(repeating: 1, count: 2_000_000)))
+    let large = try bench.add("large")
+    try bench.finish(large)
+    #expect(try bench.ledger.task(large)?.code == "larger-than-quota")
+    // One that runs leaves no room for the next: that one waits.
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 800_000))
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    bench.answer("two", FakeAnswer(body: Array(repeating: 1, count: 800_000)))
+    let one = try bench.add("one")
+    try bench.run(until: "the server has answered") {
+      try bench.codes().filter { $0 == .response }.count == 2
+    }
+    let two = try bench.add("two")
+    try bench.run(until: "it waits") { try bench.state(two) == .waiting }
+    #expect(try bench.ledger.task(two)?.code == "quota-exceeded")
+    gate.open()
+    try bench.finish(one)
+    bench.clock.advance(.seconds(60))
+    try bench.finish(two)
+    #expect(bench.files == ["one", "two"])
+  }
+
+  // MARK: Places
+
+  /// The bytes are kept, and go along to another place.
+  @Test func aPlaceThatIsGoneKeepsTheBytes() throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    // Somebody else takes the name meanwhile.
+    try "mine".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "in-the-way" && bench.files == [".tarn-s-1.part", "a"])
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    answer.pause = nil
+    bench.answer("a", answer)
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/other/b")) == Data(body))
+    #expect(bench.files == ["a"] && bench.text("out/a") == "mine")
+    // Nothing was fetched twice.
+    #expect(bench.asked.withLock { $0.dropFirst().allSatisfy { $0.offset >= 1_500_000 } })
+    // It is known by what it was added with.
+    #expect(try bench.add("a") == task)
+  }
+
+  @Test func thePlaceIsChangedWhileItRuns() throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    answer.pause = nil
+    bench.answer("a", answer)
+    var order = SessionOrder(.answer, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/other/b")) == Data(body))
+    #expect(bench.files.isEmpty)
+  }
+
+  @Test func cancelKeepsThePartialFileIfAskedTo() throws {
+    let task = try beginLarge("a")
+    #expect(try bench.session.queue([task], from: [.failed]) == [task])
+    #expect(try bench.session.give(.cancel(keeps: true), task))
+    #expect(bench.files == [".tarn-s-1.part"])
+    #expect(try bench.session.queue([task], from: [.cancelled]) == [task])
+    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(bench.files.isEmpty)
+  }
+}
