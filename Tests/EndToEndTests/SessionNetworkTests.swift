@@ -273,7 +273,7 @@ struct SessionNetworkTests {
     ] {
       try house.place.write(settings, to: "settings.json")
       let outcome = try house.tarn("session", "open", "s", "--settings", "settings.json")
-      #expect(outcome.status != 0 && outcome.errors.contains("error:"), "\(settings): \(outcome)")
+      #expect(outcome.status != 0 && outcome.errors.contains("tarn:"), "\(settings): \(outcome)")
     }
   }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// A tmpfs, of 60 MB where nothing else is said.
-private enum SmallDisk {
+enum SmallDisk {
   static let obstacle: String? = {
     if let obstacle = Tarn.obstacleWithServer { return obstacle }
     guard let place = try? TemporaryDirectory(), (try? mount(place.path)) == 0 else {

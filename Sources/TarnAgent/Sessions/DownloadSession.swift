@@ -58,7 +58,8 @@ final class DownloadSession: Sendable {
   let id: String
   let ledger: SessionLedger
   private let folder: SessionFolder
-  private let engine = TransferEngine()
+  /// Another one after a failure of the ledger, which an engine does not outlive.
+  private let engine = Locked(TransferEngine())
   /// A new one with each change of the settings that it follows from; those before it end with their last transfer.
   private let downloaders: Locked<[(number: Int, downloader: any Downloading)]>
   private let clock: any Clock
@@ -128,7 +129,7 @@ final class DownloadSession: Sendable {
       for number in tasks.keys { tasks[number]?.order = .leave }
       return tasks.values.compactMap(\.download)
     }) { download.cancel() }
-    engine.close()
+    engine.withLock { $0 }.close()
     for (_, downloader) in downloaders.withLock({ $0 }) { downloader.shutDown() }
     try? saveAge()
     ledger.close()
@@ -290,7 +291,7 @@ final class DownloadSession: Sendable {
       request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
     atWork.withLock { $0[number] = work }
-    let running = engine.start(
+    let running = engine.withLock { $0 }.start(
       download(task, known, headers), with: ports(destination, network.downloader), observer: Responses(self)
     ) { [weak self] outcome in
       guard let self else { return }
@@ -488,12 +489,16 @@ final class DownloadSession: Sendable {
       try obey(work?.order ?? .leave, number)
     case .broken(let failure):
       folder.close(number)
-      try fail(number, code: failure.code, message: failure.message)
+      engine.withLock { if $0.hasFailed { $0 = TransferEngine() } }
+      try fail(number, code: failure.code, message: failure.message, .wait)
     }
     try countIdle()
   }
 
-  private func fail(_ number: Int64, code: String, message: String) throws(LedgerFailure) {
+  /// - Parameter verdict: nil for what the table of failures says.
+  private func fail(
+    _ number: Int64, code: String, message: String, _ verdict: TaskVerdict? = nil
+  ) throws(LedgerFailure) {
     let (terms, random) = (terms, random.unit())
     let work = atWork.withLock { $0[number] }
     let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
@@ -503,8 +508,10 @@ final class DownloadSession: Sendable {
       let isSame = task.code == code
       task.attempts += 1
       if kept > work?.kept ?? 0 { task.life?.stall = terms.life(of: task.request).stall }
-      let verdict = TaskVerdict.judge(
-        code, wrongContents: isSame ? task.attempts : 1, isRepeatable: task.request.isRepeatable)
+      let verdict =
+        verdict
+        ?? TaskVerdict.judge(
+          code, wrongContents: isSame ? task.attempts : 1, isRepeatable: task.request.isRepeatable)
       let isEnd = if case .short = patience { true } else { verdict == .end }
       task.enter(isEnd ? .failed : .waiting, terms)
       (task.code, task.message) = (code, message)
@@ -530,6 +537,10 @@ final class DownloadSession: Sendable {
   /// Ends what has taken too long, and drops partial files that were kept long enough.
   private func look() throws(LedgerFailure) {
     let (age, terms) = (currentAge(), terms)
+    // What came of them could not be written down.
+    let busy = Set(atWork.withLock { Array($0.keys) })
+    let orphans = try ledger.numbers(in: [.running]).filter { !busy.contains($0) }
+    if !orphans.isEmpty { _ = try ledger.update(orphans) { $0.interrupted(terms) } }
     while true {
       let tasks = try ledger.overdue(age: age, limit: Self.askedAtOnce)
       if tasks.isEmpty { break }
@@ -701,7 +712,7 @@ final class DownloadSession: Sendable {
   /// Partial files of all tasks go. Any thread but the loop's, before `close`.
   func dropAll() {
     _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
-    engine.close()
+    engine.withLock { $0 }.close()
     for task in (try? ledger.partialTasks()) ?? [] { folder.removePartial(of: task) }
   }
 

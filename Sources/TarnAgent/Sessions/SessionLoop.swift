@@ -16,6 +16,8 @@ final class SessionLoop: Sendable {
     case forget(DownloadSession)
   }
 
+  private static let retryTime: Int64 = 10
+
   private struct State {
     var messages: [Message] = []
     var isEnding = false
@@ -81,9 +83,10 @@ final class SessionLoop: Sendable {
         later[key] = nil
       }
       for (key, session) in touched {
-        due[key] = nil
+        // Where the ledger cannot be written now it may be later.
+        due[key] = (session, clock.time.adding(seconds: Self.retryTime))
         handle(session) { () throws(LedgerFailure) in
-          if let at = try session.advance() { due[key] = (session, at) }
+          due[key] = try session.advance().map { (session, $0) }
         }
         changed(session, nil)
       }

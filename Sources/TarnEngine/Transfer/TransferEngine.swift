@@ -191,6 +191,9 @@ package final class TransferEngine: Sendable {
     }
   }
 
+  /// The folder or the ledger could not be had: whatever is submitted ends with the reason of that.
+  package var hasFailed: Bool { inbox.withLock { $0.failure != nil } }
+
   /// Waits for the thread, which ends by itself when nothing is submitted any more.
   package func close() { inbox.wait { $0.isRunning ? nil : () } }
 
