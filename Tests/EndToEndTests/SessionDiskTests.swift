@@ -16,7 +16,8 @@ struct SessionDiskTests {
   private func data(_ size: Int) -> Data { Data((0..<size).map { UInt8(truncatingIfNeeded: $0 >> 11) }) }
 
   private func hand(_ name: String, to place: String) throws {
-    let outcome = try house.tarn("get", "--background", "--session", "s", "--to", place, house.server.url(name))
+    let outcome = try house.tarn(
+      "get", "--background", "--session", "s", "--to", place, house.server.url(name))
     #expect(outcome.status == 0, "\(outcome)")
   }
 
@@ -83,7 +84,9 @@ struct SessionDiskTests {
     try SmallDisk.fill(state)
     let refused = try house.tarn("get", "--background", "--session", "s", house.server.url("a.txt"))
     #expect(refused.status != 0 && refused.errors.contains("full"), "\(refused)")
-    try waitUntil("the file has come") { house.names.contains { $0.hasPrefix("large") || $0.hasSuffix(".part") } }
+    try waitUntil("the file has come") {
+      house.names.contains { $0.hasPrefix("large") || $0.hasSuffix(".part") }
+    }
     try FileManager.default.removeItem(atPath: state + "/ballast")
     try waitUntil("it is done") { try house.states() == ["finished"] }
     #expect(FileManager.default.contents(atPath: house.out + "large.bin") == data(8 << 20))

@@ -154,6 +154,58 @@ struct SessionTests {
     #expect(try house.events().isEmpty)
   }
 
+  /// The same with the agent killed in the middle, and begun again.
+  @Test(arguments: Fate.allCases, End.allCases)
+  func theAgentsDeathHidesNothing(fate: Fate, end: End) throws {
+    let first = try house.start()
+    let name = end == .finishes ? "a.txt" : end == .fails ? "nothing" : "secret"
+    _ = try house.tarn("session", "open", "s")
+    let follower = try house.begin("session", "events", "--follow", "--json", "s")
+    switch fate {
+    case .running: break
+    case .stopped: follower.signal(SIGSTOP)
+    case .killed, .restarted:
+      follower.signal(SIGKILL)
+      _ = try follower.wait()
+    }
+    try house.hand(house.server.url(name))
+    first.signal(SIGKILL)
+    _ = try first.wait()
+    // The program comes back while nobody answers.
+    let isGone = fate == .killed || fate == .restarted
+    if fate == .restarted { #expect(try house.tarn("session", "events", "s").status == 69) }
+    try house.start()
+    let last = end == .asks ? "needs-request" : "all-delivered"
+    try house.wait(for: last)
+    let all = try house.events()
+    follower.signal(SIGCONT)
+    let reader = isGone ? try house.begin("session", "events", "--follow", "--json", "s") : follower
+    try waitUntil("the program has heard of all") { reader.outputSoFar.contains(last) }
+    let heard = try JSON.documents(reader.outputSoFar)
+    #expect(heard.compactMap { $0["number"] as? Int } == all.compactMap { $0["number"] as? Int })
+    let ends = all.compactMap { $0["code"] as? String }.filter {
+      ["finished", "failed", "needs-request"].contains($0)
+    }
+    #expect(ends == [end == .finishes ? "finished" : end == .fails ? "failed" : "needs-request"])
+    reader.signal(SIGINT)
+    _ = try reader.wait()
+    #expect(try house.states() == [end == .finishes ? "finished" : end == .fails ? "failed" : "waiting"])
+  }
+
+  /// Dead between receiving and acknowledging: it gets all of it again.
+  @Test func whatIsNotAcknowledgedComesAgain() throws {
+    try house.start()
+    try house.hand(house.server.url("a.txt"))
+    try house.wait(for: "all-delivered")
+    for _ in 0..<2 {
+      let reader = try house.begin("session", "events", "--follow", "--json", "s")
+      try waitUntil("it has received all") { reader.outputSoFar.contains("all-delivered") }
+      reader.signal(SIGKILL)
+      _ = try reader.wait()
+    }
+    #expect(try house.codes() == ["response", "finished", "all-delivered"])
+  }
+
   @Test func whatTheServerRefusesGoesOnWithAnAnswer() throws {
     try house.start()
     try house.hand(house.server.url("secret"))

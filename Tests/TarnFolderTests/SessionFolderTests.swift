@@ -39,9 +39,11 @@ import Testing
   /// Puts a file with this text in place.
   @discardableResult
   private func install(
-    _ folder: SessionFolder, _ task: TaskRecord, _ text: String, suggested: String? = nil
+    _ folder: SessionFolder, _ task: TaskRecord, _ text: String, suggested: String? = nil,
+    meanwhile: () throws -> Void = {}
   ) throws -> PublishOutcome {
     let port = try folder.open(task)
+    try meanwhile()
     if let suggested { _ = try folder.name(task.number, suggested) }
     let path = RelativePath(task: task.number)
     let partial = try port.makePartial(for: path, mayBeUnnamed: true)
@@ -72,10 +74,14 @@ import Testing
   }
 
   @Test func whatIsThereStays() throws {
-    try place.write("old", "a")
-    let outcome = try install(place.folder(), task(1, to: "a"), "new")
+    let folder = place.folder()
+    let outcome = try install(folder, task(1, to: "a"), "new") { try place.write("old", "a") }
     // Its bytes are kept.
     #expect(failure(outcome) == .exists && place.text("a") == "old" && place.text(".tarn-s-1.part") == "new")
+    // The next time it is refused before a byte is fetched.
+    folder.close(1)
+    let refused = #expect(throws: FolderFailure.self) { try folder.open(task(1, to: "a")) }
+    #expect(refused?.code == .exists)
   }
 
   /// Before a byte is fetched.

@@ -374,7 +374,8 @@ final class DownloadSession: Sendable {
   private func responded(_ task: Int64, _ head: ResponseHead) -> ResponseVerdict {
     guard let work = atWork.withLock({ $0[task] }) else { return .usual }
     let rule = ((work.request.rules ?? []) + (settings.rules ?? [])).first { $0.fits(head) }
-    let isFile = (200..<300).contains(head.status) || rule?.then == .accept
+    // 416: all of it is there already.
+    let isFile = (200..<300).contains(head.status) || head.status == 416 || rule?.then == .accept
     var answer = SessionLedger.Answer(TaskResponse(head))
     if head.status == 304, let known = work.known {
       (answer.head.etag, answer.head.lastModified) = (

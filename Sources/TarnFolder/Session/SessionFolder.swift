@@ -47,8 +47,17 @@ package final class SessionFolder: Sendable {
     var destination = Destination(
       place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
       identity: identity, own: own)
-    let named = own == nil ? place.name : task.path?.split(separator: "/").last.map(String.init)
-    if let leaf = named { try claim(leaf, for: &destination) }
+    // What an earlier answer named stays named so: there may be bytes for it.
+    let earlier = task.path.flatMap { TaskPlace($0) }.flatMap { $0.directory == place.directory ? $0.name : nil }
+    if let leaf = place.name ?? earlier {
+      try claim(leaf, for: &destination)
+      do throws(FolderFailure) {
+        if own == nil { try refuseTaken(destination) }
+      } catch {
+        if let claimed = destination.claimed { names.giveBack(claimed) }
+        throw error
+      }
+    }
     destinations.withLock { $0[task.number] = destination }
     return TaskFolder(session: self, task: task.number)
   }
