@@ -15,6 +15,8 @@ Rows, each from a function of its own:
   agent-304  a pass of the agent: its feed answers 304, its folder is watched
   plan-10m   the plan of manifests of 1, 3 and 10 million entries
   resume     what is fetched twice after kill -9 at half of 2 GiB
+  get        tarn get of one file of 2 GiB
+  tasks      100,000 downloads handed over to the agent, beside aria2's RPC
   latency    a 404 asked for beside a transfer at full speed
   size       the stripped binary, and tarn status
 
@@ -46,12 +48,14 @@ import peers
 import resume
 import scale
 import self_test
+import sessions
 import tables
 import transfer
 
 ROWS = {"small": transfer.small, "small-h2": transfer.small_h2, "large": transfer.large, "mixed": transfer.mixed, "far": far.far,
         "noop-50k": nothing.noop_50k, "noop-1m": nothing.noop_1m, "agent-304": scale.agent_304, "plan-10m": scale.plan,
-        "resume": resume.resume, "latency": latency.latency, "size": scale.binary}
+        "resume": resume.resume, "get": sessions.get, "tasks": sessions.tasks,
+        "latency": latency.latency, "size": scale.binary}
 
 
 def head(place, arguments):

@@ -66,10 +66,11 @@ def job_of(house, variant, files, secure, out):
                      lists=os.path.join(house.scratch, "lists"), manifest=variant.manifest)
 
 
-def row(house, name, title, files, rounds, *, secure=False, reach, with_metalink=False):
-    """Measures and prints one row; its figures for the JSON."""
-    tools, missing = house.tools(lambda tool: not secure or tool.http2 or tool is house.floor)
-    variants = [Variant(tool, tool.name) for tool in tools]
+def row(house, name, title, files, rounds, *, secure=False, reach, with_metalink=False, wanted=lambda tool: True,
+        made=lambda tool: tool):
+    """Measures and prints one row; its figures for the JSON. wanted: tools that take part; made: what a tool is run as."""
+    tools, missing = house.tools(lambda tool: wanted(tool) and (not secure or tool.http2 or tool is house.floor))
+    variants = [Variant(made(tool), tool.name) for tool in tools]
     if with_metalink and house.tarn in tools:
         variants.insert(1, Variant(house.tarn, "tarn, Metalink", "manifest-tls.meta4" if secure else "manifest.meta4"))
     peers.write_lists(job_of(house, variants[0], files, secure, ""))
