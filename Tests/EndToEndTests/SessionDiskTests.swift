@@ -68,6 +68,38 @@ struct SessionDiskTests {
     #expect(house.names.isEmpty && requests.last?.status == "206", "\(requests)")
   }
 
+  /// What was fetched lies on a disk that is not mounted for a while: nothing is written in its place.
+  @Test func aDiskThatIsNotMountedIsWaitedFor() throws {
+    let image = house.place.path + "/image"
+    let made = try Program("/bin/sh", ["-c", "truncate -s 32M '\(image)' && /sbin/mkfs.ext4 -q '\(image)'"]).wait()
+    try #require(made.status == 0)
+    func mount() throws {
+      let mounted = try Program("/bin/mount", ["-o", "loop", image, disk]).wait()
+      try #require(mounted.status == 0)
+    }
+    try mount()
+    defer { SmallDisk.unmount(disk) }
+    try house.server.files.write(data(8 << 20), to: "slow/large.bin")
+    let agent = try house.start()
+    try hand("slow/large.bin", to: disk + "/")
+    try waitUntil("some of it is written") { agent.written > 4 << 20 }
+    #expect(try house.tarn("pause", "session:s/1").status == 0)
+    try waitUntil("it is suspended") { try house.states() == ["suspended"] }
+    let unmounted = try Program("/bin/umount", [disk]).wait()
+    try #require(unmounted.status == 0)
+    #expect(try house.tarn("resume", "session:s/1").status == 0)
+    try waitUntil("it waits for the disk") { try code() == "other-file-system" }
+    let below = try FileManager.default.contentsOfDirectory(atPath: disk)
+    #expect(below.isEmpty)
+    try mount()
+    let requests = try house.server.requests { () throws in
+      let waited = try house.tarn("session", "wait", "s")
+      #expect(waited.status == 0)
+    }
+    #expect(requests.map(\.status) == ["206"], "\(requests)")
+    #expect(FileManager.default.contents(atPath: disk + "/large.bin") == data(8 << 20))
+  }
+
   /// The record of the session cannot be written for a while.
   @Test func aFullDiskOfTheAgentsOwnIsOutlived() throws {
     let state = house.place.path + "/state"

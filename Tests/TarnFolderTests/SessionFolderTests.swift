@@ -42,7 +42,7 @@ import Testing
     _ folder: SessionFolder, _ task: TaskRecord, _ text: String, suggested: String? = nil,
     meanwhile: () throws -> Void = {}
   ) throws -> PublishOutcome {
-    let port = try folder.open(task)
+    let port = try folder.open(task).folder
     try meanwhile()
     if let suggested { _ = try folder.name(task.number, suggested) }
     let path = RelativePath(task: task.number)
@@ -130,8 +130,8 @@ import Testing
 
   @Test func twoSessionsHavePartialFilesOfTheirOwn() throws {
     let (first, second) = (place.folder("s"), place.folder("t"))
-    let one = try first.open(task(1, to: "a")).makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
-    let two = try second.open(task(1, to: "b")).makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    let one = try first.open(task(1, to: "a")).folder.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    let two = try second.open(task(1, to: "b")).folder.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
     #expect(place.all == [".tarn-s-1.part", ".tarn-t-1.part"])
     one.close()
     two.close()
@@ -167,7 +167,7 @@ import Testing
     try FileManager.default.createSymbolicLink(
       atPath: place.path + "/.tarn-s-1.part", withDestinationPath: "precious")
     let folder = place.folder()
-    let port = try folder.open(task(1, to: "a"))
+    let port = try folder.open(task(1, to: "a")).folder
     #expect(throws: FolderFailure.self) { try port.openPartial(".tarn-s-1.part") }
     let partial = try port.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
     partial.discard()

@@ -264,10 +264,11 @@ final class DownloadSession: Sendable {
       try ledger.apply([.row(known)])
       return false
     }
-    let destination: any TransferFolder
+    let destination: (folder: any TransferFolder, directory: UInt64)
     let headers: [String]
     do {
-      destination = try folder.open(task, own: known?.identity)
+      let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
+      destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
       try prepare(task)
       headers = try self.headers(of: task.request)
     } catch {
@@ -283,6 +284,7 @@ final class DownloadSession: Sendable {
       task.enter(.running, terms)
       (task.code, task.message) = (code, message)
       task.request.resuming = nil
+      task.directory = destination.directory
       if known == nil { task.file = nil }
       return (task, [])
     }
@@ -292,7 +294,7 @@ final class DownloadSession: Sendable {
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
     atWork.withLock { $0[number] = work }
     let running = engine.withLock { $0 }.start(
-      download(task, known, headers), with: ports(destination, network.downloader), observer: Responses(self)
+      download(task, known, headers), with: ports(destination.folder, network.downloader), observer: Responses(self)
     ) { [weak self] outcome in
       guard let self else { return }
       post(.ended(self, number, outcome))
@@ -676,7 +678,10 @@ final class DownloadSession: Sendable {
     return try ledger.update(number) { task in
       guard isAgain(task.state) else { return nil }
       var task = task
-      if order.to != nil { task.path = TaskPlace(request.to).flatMap { place in place.name.map(place.path) } }
+      if order.to != nil {
+        task.path = TaskPlace(request.to).flatMap { place in place.name.map(place.path) }
+        task.directory = nil
+      }
       task.request = request
       task.fresh = terms.now
       if task.state == .waiting { task.enter(.queued, terms) }
@@ -742,6 +747,7 @@ final class DownloadSession: Sendable {
     try ledger.update(number) { task in
       var task = task
       (task.request.to, task.request.existing) = (to, existing ?? task.request.existing)
+      task.directory = nil
       task.path = TaskPlace(to).flatMap { place in place.name.map(place.path) }
       task.enter(.queued, terms)
       return (task, [])

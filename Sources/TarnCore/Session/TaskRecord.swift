@@ -43,6 +43,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var fresh: Timestamp
   /// Of the finished file, when it got its name.
   package var file: FileIdentity?
+  /// Inode of the directory that its partial file lies in.
+  package var directory: UInt64?
 
   private enum CodingKeys: String, CodingKey {
     case number, state, request, path, bytes, digest, code, message, attempts, nextAttempt, added, ended

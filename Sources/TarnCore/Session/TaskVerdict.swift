@@ -35,7 +35,8 @@ package enum TaskVerdict: Sendable, Equatable {
       }
     }
     switch FolderFailure.Code(rawValue: code) {
-    case .noSpace, .quota, .tooManyFiles, .outOfMemory: return .wait
+    // Another file system: a disk that is not mounted now.
+    case .noSpace, .quota, .tooManyFiles, .outOfMemory, .otherFileSystem: return .wait
     // Once may be a fault of the way; the second time it is another file.
     case .digestMismatch, .sizeMismatch, .pieceMismatch, .contentMismatch:
       return wrongContents < 2 ? .wait : .end

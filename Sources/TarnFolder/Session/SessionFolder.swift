@@ -34,16 +34,25 @@ package final class SessionFolder: Sendable {
 
   /// Opens the directory that a task's file goes to.
   ///
-  /// - Parameter own: what the task has put there before, and may be fetched anew; nil for nothing.
-  /// - Throws: why it cannot be used.
-  package func open(_ task: TaskRecord, own: FileIdentity? = nil) throws(FolderFailure) -> any TransferFolder
-  {
+  /// - Parameters:
+  ///   - own: what the task has put there before, and may be fetched anew; nil for nothing.
+  ///   - hasPartial: bytes of it lie there: the directory has to be the one that they were written to.
+  /// - Returns: with the directory's inode.
+  /// - Throws: why it cannot be used: `otherFileSystem` where its disk is not mounted now.
+  package func open(
+    _ task: TaskRecord, own: FileIdentity? = nil, hasPartial: Bool = false
+  ) throws(FolderFailure) -> (folder: any TransferFolder, directory: UInt64) {
     guard let place = TaskPlace(task.request.to) else {
       throw FolderFailure(.other, "\(Printable.escape(task.request.to)) is no absolute path")
     }
     if task.request.makeDirectories == true { try makeDirectories(place.directory) }
     let directory = try Descriptor.directory(at: place.directory)
     let identity = try FileStat.of(directory, place.directory.utf8).identity
+    if hasPartial, let known = task.directory, known != identity.inode {
+      throw FolderFailure(
+        .otherFileSystem,
+        "\(Printable.escape(place.directory)) is another directory than before: is its disk mounted?")
+    }
     var destination = Destination(
       place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
       identity: identity, own: own)
@@ -59,7 +68,7 @@ package final class SessionFolder: Sendable {
       }
     }
     destinations.withLock { $0[task.number] = destination }
-    return TaskFolder(session: self, task: task.number)
+    return (TaskFolder(session: self, task: task.number), identity.inode)
   }
 
   /// The task is at work no more.

@@ -410,7 +410,7 @@ package final class SessionLedger: TransferLedger {
 
   private static let select = """
     SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,
-      file FROM tasks
+      file, directory FROM tasks
     """
 
   private static func task(
@@ -436,6 +436,7 @@ package final class SessionLedger: TransferLedger {
     }
     if !row.isNull(14) { record.fresh = try row.timestamp(14) }
     record.file = try row.optionalText(15).flatMap(identity)
+    record.directory = try row.optionalBits(16)
     return record
   }
 
@@ -443,7 +444,8 @@ package final class SessionLedger: TransferLedger {
     try connection.run(
       """
       UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
-        message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?
+        message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?,
+        directory = ?
       WHERE number = ?
       """,
       [
@@ -453,7 +455,7 @@ package final class SessionLedger: TransferLedger {
         text(record.message), .integer(Int64(record.attempts)), time(record.ended),
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
         time(record.fresh), text(record.request.group), text(record.file.map(text(of:))),
-        .integer(record.number),
+        record.directory.map { .bits($0) } ?? .null, .integer(record.number),
       ])
   }
 

@@ -13,6 +13,8 @@ extension Schema {
     ALTER TABLE tasks ADD COLUMN task_group TEXT;
     -- FileIdentity of the finished file, as numbers with blanks between.
     ALTER TABLE tasks ADD COLUMN file TEXT;
+    -- Inode of the directory that its partial file lies in.
+    ALTER TABLE tasks ADD COLUMN directory INTEGER;
 
     UPDATE tasks SET fresh = added, task_group = json_extract(request, '$.group');
 

@@ -68,16 +68,26 @@ struct Steering {
   }
 
   /// Performs one command per target, and ends with the worst status.
+  ///
+  /// - Parameter change: what an order for a session has besides; nil for nothing, and then mirrors may be named, too.
   func run(
-    _ verb: ControlCommand.Verb, _ words: [String], priority: ControlCommand.Priority? = nil
+    _ verb: ControlCommand.Verb, _ words: [String], priority: ControlCommand.Priority? = nil,
+    change: ((inout SessionOrder) -> Void)? = nil
   ) throws {
     try session.refuseMissingSettings()
     let link = AgentLink(session.sources)
     var statuses: [ExitStatus] = []
     for word in words {
       if let target = try SessionTarget(word) {
-        statuses.append(give(target.order(verb, priority), target.id, link))
+        var order = target.order(verb, priority)
+        change?(&order)
+        statuses.append(give(order, target.id, link))
         continue
+      }
+      if change != nil {
+        throw PassFailure(
+          .usage, code: "usage", "\(Printable.escape(word)): --first and --keep are of sessions",
+          hint: "name a task as session:ID/TASK")
       }
       try RawArguments.refuseOtherBytes(
         "the mirror", RawArguments.bytes(of: word).prefix { $0 != UInt8(ascii: ":") })
@@ -219,13 +229,19 @@ struct CancelCommand: ParsableCommand {
       Examples:
         tarn cancel iso
         tarn cancel iso:debian.iso   one transfer of the pass at work
+        tarn cancel --keep session:backup/3
 
       What was fetched is kept, and the next pass, which comes as planned, goes on there.
       """)
+  @Flag(help: "A task of a session: what was fetched of it stays.") var keep = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @OptionGroup var words: SteeringTargets
 
-  func run() throws { try Steering(session: Session(common)).run(.cancel, words) }
+  func run() throws {
+    let steering = Steering(session: try Session(common))
+    guard keep else { return try steering.run(.cancel, words) }
+    try steering.run(.cancel, words.targets) { $0.keep = true }
+  }
 }
 
 /// `tarn prioritize`.
@@ -240,14 +256,19 @@ struct PrioritizeCommand: ParsableCommand {
         tarn prioritize --priority low iso  when nobody else waits
         tarn prioritize --priority normal iso
         tarn prioritize iso:debian.iso      it gets the next connection
+        tarn prioritize --first session:backup/3
       """)
   @Option(help: ArgumentHelp("high, normal or low.", valueName: "priority")) var priority =
     ControlCommand.Priority.high
+  @Flag(help: "A task of a session: before all others of its priority.") var first = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
     [String]
 
-  func run() throws { try Steering(session: Session(common)).run(.prioritize, targets, priority: priority) }
+  func run() throws {
+    let putFirst = first ? { (order: inout SessionOrder) in order = SessionOrder(.first, task: order.task) } : nil
+    try Steering(session: Session(common)).run(.prioritize, targets, priority: priority, change: putFirst)
+  }
 }
 
 extension ControlCommand.Priority: ExpressibleByArgument {}
