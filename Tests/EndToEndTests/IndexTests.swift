@@ -42,6 +42,31 @@ struct IndexTests {
     #expect(place.text("m/a.txt") == "one\n" && place.text("m/sub/b.txt") == "two\n")
   }
 
+  /// A list of checksums among the files of an index is for these.
+  @Test(arguments: ["html", "json"]) func anIndexIsVerifiedAgainstTheListsBesideItsFiles(kind: String) throws
+  {
+    let server = try Nginx()
+    let file = try server.files.write("one\n", to: "a.txt")
+    let below = try server.files.write("two\n", to: "sub/b.txt")
+    try server.files.write(
+      "\(Feeds.sha256(file))  a.txt\n\(Feeds.sha256(below))  ./sub/b.txt\n", to: "SHA256SUMS")
+    let place = try TemporaryDirectory()
+    let outcome = try Tarn.sync(server.url(kind + "/"), place.path + "/m")
+    #expect(outcome.status == 0, "\(outcome)")
+    for path in ["a.txt", "sub/b.txt"] {
+      let answer = try Tarn.run(["explain", place.path + "/m", path]).output
+      #expect(answer.contains("verified against the digest that the feed gave"), "\(answer)")
+    }
+    #expect(place.text("m/SHA256SUMS") == server.files.text("SHA256SUMS"))
+    try server.files.write("another\n", to: "a.txt")
+    try server.files.write("\(Feeds.sha256(below))  a.txt\n", to: "SHA256SUMS")
+    let failed = try Tarn.sync(server.url(kind + "/"), place.path + "/m")
+    #expect(
+      failed.status == 3 && (failed.output + failed.errors).contains("SHA256SUMS, the checksum list"),
+      "\(failed)")
+    #expect(place.text("m/a.txt") == "one\n")
+  }
+
   /// Serves the tree, mirrors it, has the checker compare, and mirrors it once more.
   private func mirror(_ kind: String, _ options: [String], limit: TimeInterval = patience) throws {
     let tree = try TemporaryDirectory()

@@ -13,7 +13,9 @@ import Testing
           algorithm, bytes: (0..<algorithm.length).map { _ in .random(in: 0...255, using: &random) })
       }
     }
-    var entry = Entry(path: path("p"), modifiedIsExact: .random(using: &random))
+    var entry = Entry(
+      path: path("p"), modifiedIsExact: .random(using: &random), isList: .random(using: &random),
+      voucher: Bool.random(using: &random) ? path("SHA256SUMS") : nil)
     if Bool.random(using: &random) { entry.size = random.next() >> UInt64.random(in: 0...63, using: &random) }
     if Bool.random(using: &random) {
       entry.modified = Timestamp(

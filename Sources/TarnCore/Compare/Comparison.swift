@@ -88,6 +88,13 @@ package final class Comparison {
   package struct OutOfOrder: Error {}
 
   private func merge(_ known: Wanted, _ entry: Entry) -> Wanted {
+    if entry.isVoucher || known.entry.isVoucher {
+      var vouched = known
+      vouched.entry =
+        known.entry.isVoucher && !entry.isVoucher
+        ? entry.vouched(by: known.entry) : known.entry.vouched(by: entry)
+      return vouched
+    }
     guard !entry.isRefused else { return known }
     guard !known.entry.isRefused else { return Wanted(entry: entry) }
     var merged = known
@@ -105,6 +112,8 @@ package final class Comparison {
   ///
   /// - Parameter next: the path that is wanted next; nil when no more is.
   private func settle(_ wanted: Wanted, next: RelativePath?) throws {
+    // A list may name files that the index does not have.
+    guard !wanted.entry.isVoucher else { return }
     let path = wanted.entry.path
     while let isRow = isRowFirst, (isRow ? row?.path : present?.path).map({ $0 < path }) == true {
       try passUnlisted(before: path)

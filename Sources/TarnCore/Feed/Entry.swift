@@ -13,6 +13,7 @@ package struct Entry: Sendable, Equatable {
     var mayBeDirectory: Bool
     var hint: ContentHint
     var isList: Bool
+    var voucher: RelativePath?
   }
 
   private final class Contents: Sendable {
@@ -95,17 +96,21 @@ package struct Entry: Sendable, Equatable {
   /// The feed's own document, kept beside the files that it names. It is published after all of them.
   package var isList: Bool { contents.fields.isList }
 
+  /// The checksum list beside it that `digest` is of; nil where the feed gives it itself.
+  package var voucher: RelativePath? { contents.fields.voucher }
+
   package init(
     path: RelativePath, size: UInt64? = nil, modified: Timestamp? = nil, modifiedIsExact: Bool = true,
     digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = [],
-    mayBeDirectory: Bool = false, hint: ContentHint = ContentHint(), isList: Bool = false
+    mayBeDirectory: Bool = false, hint: ContentHint = ContentHint(), isList: Bool = false,
+    voucher: RelativePath? = nil
   ) {
     contents = Contents(
       Fields(
         path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact,
         digests: digests.count > 1 ? digests.sorted { $0.algorithm > $1.algorithm } : digests,
         sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory, hint: hint,
-        isList: isList))
+        isList: isList, voucher: voucher))
   }
 
   /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.
@@ -113,8 +118,29 @@ package struct Entry: Sendable, Equatable {
     self.init(path: path)
   }
 
+  /// What a checksum list beside a directory index says of a path, which the index need not have.
+  package init(vouchingFor path: RelativePath, digests: [Digest], list: RelativePath) {
+    self.init(path: path, digests: digests, sources: [], voucher: list)
+  }
+
+  /// True for what only gives digests to the entry of its path.
+  package var isVoucher: Bool { contents.fields.sources.isEmpty && contents.fields.voucher != nil }
+
+  /// With the digests that a checksum list gives it. What the feed says itself decides, and of two lists the one that was read first.
+  package func vouched(by other: Entry) -> Entry {
+    guard !isRefused, digests.isEmpty || voucher != nil else { return self }
+    let added = other.digests.filter { new in !digests.contains { $0.algorithm == new.algorithm } }
+    guard !added.isEmpty else { return self }
+    var fields = contents.fields
+    fields.digests = (digests + added).sorted { $0.algorithm > $1.algorithm }
+    if fields.digests.first != digest { fields.voucher = other.voucher }
+    var vouched = self
+    vouched.contents = Contents(fields)
+    return vouched
+  }
+
   /// True for what stands for a refused name. It is not wanted, and no other entry is refused because of it.
-  package var isRefused: Bool { contents.fields.sources.isEmpty }
+  package var isRefused: Bool { contents.fields.sources.isEmpty && contents.fields.voucher == nil }
 
   /// The digest that decides; nil when the feed gives none.
   package var digest: Digest? { contents.fields.digests.first }

@@ -75,6 +75,8 @@ package struct FeedEnd: Sendable, Equatable {
   package var expires: Timestamp?
   /// How often the feed asks to be read, at most: seconds between two readings; nil when it does not say.
   package var refreshSeconds: Int64?
+  /// The document says itself that it goes on, and ends.
+  package var isCut = false
   /// A directory index: what changes in its files need not change the page, nor its validators.
   package var isIndex = false
   /// The address of the next page, which goes on where this document ends and is read as it was (RFC 5005 3, JSON Feed 1.1

@@ -57,6 +57,7 @@ final class FeedPlanner {
 
   func add(_ item: FeedItem) throws {
     switch item {
+    case .entry(let entry) where entry.isVoucher: try want(entry)
     case .entry(let entry):
       writer.plan.feed.entries += 1
       if writer.plan.feed.entries & 1023 == 0 { noteProgress() }

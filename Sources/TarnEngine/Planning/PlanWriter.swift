@@ -94,6 +94,7 @@ final class PlanWriter {
     note(finding)
     onDecision?(finding)
     switch finding.decision {
+    case .current where try recordAsVerified(finding): break
     case .current:
       plan.counts.current += 1
       plan.bytes.current.addSaturated(finding.row?.identity.size ?? finding.entry?.size ?? 0)
@@ -117,6 +118,20 @@ final class PlanWriter {
         plan.counts.unlisted += 1
       }
     }
+  }
+
+  /// What was placed without a digest turns out to have the one that the feed gives by now: the ledger learns it.
+  ///
+  /// - Returns: false when there is nothing to learn.
+  private func recordAsVerified(_ finding: Finding) throws -> Bool {
+    guard let entry = finding.entry, let row = finding.row, !row.isVerified, !row.isAdopted,
+      entry.digests.contains(row.digest)
+    else { return false }
+    let action = Action(
+      .adopt, phase: planner.policy.phase(of: entry), path: finding.path, entry: entry,
+      present: row.identity, row: row)
+    try adopt(action, entry, row.identity, row.digest, isVerified: true)
+    return true
   }
 
   private func note(_ finding: Finding) {

@@ -89,6 +89,14 @@ struct FeedReader {
     try ports.parser.parse(SpoolSource(document.spool), as: about(document, place: place), sink: sink)
   }
 
+  /// Reads what holds digests of the files beside it. It names paths as from its own directory.
+  func parseChecksums(_ document: Document, sink: (FeedItem) throws -> Void) throws -> FeedEnd {
+    var about = FeedDocument(
+      url: document.url, contentType: document.contentType, rule: policy.pathRule, format: .checksums)
+    about.requestedURL = document.requestedURL
+    return try ports.parser.parse(SpoolSource(document.spool), as: about, sink: sink)
+  }
+
   private func about(_ document: Document, place: RelativePath?) -> FeedDocument {
     var about = FeedDocument(
       url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule,
@@ -272,6 +280,14 @@ struct FeedReader {
     _ = gate.wait(atMost: .bounded(seconds: seconds))
   }
 
+  private static let unreadable = "cannot read the feed "
+
+  /// Why a document could not be had that is not the feed.
+  static func reason(_ failure: PassFailure) -> String {
+    failure.message.hasPrefix(unreadable)
+      ? String(failure.message.dropFirst(unreadable.count)) : failure.message
+  }
+
   private struct Trouble {
     var code: String
     var message: String
@@ -313,7 +329,7 @@ struct FeedReader {
       let isSlowed = isRest ? "" : retryAfter.map { "; it asked for a pause of \($0) s" } ?? ""
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
-        "cannot read the feed \(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
+        "\(FeedReader.unreadable)\(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
       failure.retryAfter = retryAfter
       failure.isAsked = isAsked
       return failure

@@ -14,12 +14,15 @@ final class ListingWalk {
   private(set) var hasSkipped = false
   /// Pages that were read beyond the first of each list.
   private(set) var pages = 0
+  private var unread = UnreadChecksums()
 
   private struct Listing {
     var url: String
     var place: RelativePath
     /// Sums of the listings above it: one that equals an ancestor's is the same directory again.
     var above: [UInt64]
+    /// It is none, but a file of digests in one.
+    var checksums: ChecksumFile?
 
     var name: [UInt8] { place.bytes + Array("/".utf8) }
   }
@@ -46,13 +49,16 @@ final class ListingWalk {
   ) throws -> FeedEnd {
     var sum = ListingSum()
     var found: [(String, RelativePath)] = []
+    var checksums = ListedChecksums(filter: reader.policy.filter)
     func forward(_ item: FeedItem) throws {
       sum.add(item, below: 0)
+      checksums.note(item)
       if case .directory(let url, let path) = item { found.append((url, path)) } else { try sink(item) }
     }
     var end = try reader.parse(document, place: nil, sink: forward)
     try readOn(behind: end, document, place: nil, while: { try wantsMore(end) }, forward)
     for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
+    if end.isIndex { try add(checksums) }
     if let broken = end.notice, broken.code == .readInPart {
       // What it would have named behind that is not known: no pass over it is a whole one.
       fail(Array(reader.feedName.utf8), code: broken.code.rawValue, message: broken.message)
@@ -103,14 +109,62 @@ final class ListingWalk {
       while started.count < Self.window, let listing = queue.popFirst() {
         started.append((listing, reader.start(listing.url, limit: FeedReader.mostListingBytes)))
       }
-      guard let (listing, pending) = started.popFirst() else { return }
+      guard let (listing, pending) = started.popFirst() else { return tellUnread() }
       listings += 1
       do {
-        try parse(listing, reader.finish(pending))
+        let document = try reader.finish(pending)
+        if let list = listing.checksums { try read(list, document) } else { try parse(listing, document) }
       } catch {
-        try fail(listing.name, error)
+        if let list = listing.checksums { try leave(list, error) } else { try fail(listing.name, error) }
       }
     }
+  }
+
+  // MARK: Checksums beside the files
+
+  private func add(_ found: ListedChecksums) throws {
+    for list in found.wanted() {
+      if let file = list.file, let digest = try found.known(list, reader.ports.ledger) {
+        try sink(.entry(Entry(vouchingFor: file, digests: [digest], list: list.entry.path)))
+      } else if let url = list.entry.sources.first?.url {
+        queue.append(Listing(url: url, place: list.entry.path, above: [], checksums: list))
+      }
+    }
+  }
+
+  /// One that breaks off says nothing: it is read to its end before anything of it is handed on.
+  private func read(_ list: ChecksumFile, _ document: FeedReader.Document) throws {
+    guard document.isWhole else {
+      throw FeedFailure(
+        code: "feed-truncated", message: "nothing marks where it ends, so a cut could not be told")
+    }
+    guard try !reader.parseChecksums(document, sink: { _ in }).isCut else {
+      throw FeedFailure(code: "feed-truncated", message: "the end of its PGP signature is missing")
+    }
+    let path = list.entry.path.bytes
+    let place = path.lastIndex(of: UInt8(ascii: "/")).map { Array(path[...$0]) } ?? []
+    _ = try reader.parseChecksums(document) { item in
+      guard case .entry(let entry) = item, !entry.digests.isEmpty,
+        let file = try? RelativePath(place + entry.path.bytes, rule: reader.policy.pathRule)
+      else { return }
+      try sink(.entry(Entry(vouchingFor: file, digests: entry.digests, list: list.entry.path)))
+    }
+  }
+
+  /// It could not be read: its files come without its digests, and that is told.
+  private func leave(_ list: ChecksumFile, _ error: any Error) throws {
+    switch error {
+    case let failure as FeedFailure:
+      if failure.code != "feed-not-recognised" || !list.isGuess { unread.add(list, failure.message) }
+    case let failure as PassFailure where failure.kind == .feedUnreachable || failure.kind == .feedMalformed:
+      unread.add(list, FeedReader.reason(failure))
+    default: throw error
+    }
+  }
+
+  /// Tells what could not be read of them.
+  private func tellUnread() {
+    if let message = unread.message { reader.pass.observer.notice("checksums-not-read", message) }
   }
 
   /// Nothing of a directory that holds itself is handed on: its items are held until its sum is known. A very long listing is read
@@ -129,7 +183,9 @@ final class ListingWalk {
         code: "directory-loop",
         message: "this directory seems to hold itself (a link on the server?); it is not entered")
     }
+    var checksums = ListedChecksums(filter: reader.policy.filter)
     func forward(_ item: FeedItem) throws {
+      checksums.note(item)
       guard case .directory(let url, let path) = item else { return try sink(item) }
       add(url: url, place: path, above: listing.above + [sum.value])
     }
@@ -139,6 +195,7 @@ final class ListingWalk {
       _ = try reader.parse(document, place: listing.place, sink: forward)
     }
     try readOn(behind: end, document, place: listing.place, while: { true }, forward)
+    try add(checksums)
     // Links are never known to be all, which the feed itself says already.
     if !end.isComplete, reader.policy.format != .links {
       throw FeedFailure(code: "listing-incomplete", message: end.incompleteReason)

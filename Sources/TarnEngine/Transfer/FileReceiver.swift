@@ -464,6 +464,10 @@ final class FileReceiver: DownloadReceiver {
     do throws(FolderFailure) {
       return .sealed(partial, try seal(partial, entry, head: head), head)
     } catch {
+      var error = error
+      if error.code == .digestMismatch, let list = entry.voucher {
+        error.message += "; so says \(list.printable), the checksum list beside it"
+      }
       return .folder(error, partial, error.code == .pieceMismatch ? Self.known(known, of: partial) : nil)
     }
   }

@@ -40,7 +40,9 @@ struct ChecksumList: FeedFormat {
     }
     if text.isCut { reading.note("truncated: the end of the PGP signature is missing") }
     if let doubt = context.doubt { reading.note(doubt) }
-    return end(reading.reason)
+    var end = end(reading.reason)
+    end.isCut = text.isCut
+    return end
   }
 
   private func end(_ doubt: String?) -> FeedEnd {

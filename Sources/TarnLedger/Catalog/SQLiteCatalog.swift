@@ -9,7 +9,7 @@ package struct SQLiteCatalog: CatalogPort {
   /// "TarC" in ASCII.
   private static let applicationID: Int64 = 0x5461_7243
   /// Of the tables and of `EntryCodec`: a catalog of another Tarn is none.
-  private static let version: Int64 = 3
+  private static let version: Int64 = 4
   fileprivate static let name = "catalog.sqlite"
 
   private static let schema = """

@@ -15,7 +15,8 @@ enum EntryCodec {
     static let hint = Parts(rawValue: 32)
     /// Not a part either: the value of `isList`.
     static let isList = Parts(rawValue: 64)
-    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint, .isList]
+    static let voucher = Parts(rawValue: 128)
+    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint, .isList, .voucher]
   }
 
   static func encode(_ entry: Entry, into writer: inout ByteWriter) {
@@ -27,6 +28,7 @@ enum EntryCodec {
     if entry.mayBeDirectory { parts.insert(.mayBeDirectory) }
     if !entry.hint.isEmpty { parts.insert(.hint) }
     if entry.isList { parts.insert(.isList) }
+    if entry.voucher != nil { parts.insert(.voucher) }
     writer.put(byte: parts.rawValue)
     if let size = entry.size { writer.put(size) }
     if let modified = entry.modified { writer.put(modified.nanoseconds) }
@@ -41,6 +43,7 @@ enum EntryCodec {
     }
     writer.put(entry.listing)
     if parts.contains(.hint) { encode(entry.hint, into: &writer) }
+    if let voucher = entry.voucher { writer.put(voucher.bytes) }
   }
 
   /// 0 stands for what is not said: no media type is empty, and no length is 0. A range is its two ends.
@@ -75,11 +78,14 @@ enum EntryCodec {
       let url = try reader.text()
       return Source(url: url, priority: Int(try reader.signed()))
     }
+    let listing = try reader.string()
+    let hint = parts.contains(.hint) ? try hint(from: &reader) : ContentHint()
+    let voucher = parts.contains(.voucher) ? RelativePath(trusted: try reader.string()) : nil
     var entry = Entry(
       path: path, size: size, modified: modified, modifiedIsExact: parts.contains(.exact), digests: digests,
-      sources: sources, pieces: pieces, listing: try reader.string(),
-      mayBeDirectory: parts.contains(.mayBeDirectory), isList: parts.contains(.isList))
-    if parts.contains(.hint) { entry.hint = try hint(from: &reader) }
+      sources: sources, pieces: pieces, listing: listing,
+      mayBeDirectory: parts.contains(.mayBeDirectory), hint: hint, isList: parts.contains(.isList),
+      voucher: voucher)
     // In the order in which they were.
     if digests.count > 1 { entry.digests = digests }
     return entry
