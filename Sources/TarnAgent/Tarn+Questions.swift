@@ -37,7 +37,13 @@ extension Tarn {
         agentsName: agentsName)
       if let refused = try query.explain(refused: name, mirror: folder) { return refused }
       let text = String(validating: path, as: UTF8.self)
-      let relative = if let text { try self.path(text, in: home) } else { try relative(path, of: path) }
+      let relative: RelativePath
+      do throws(PassFailure) {
+        relative = if let text { try self.path(text, in: home) } else { try self.relative(path, of: path) }
+      } catch {
+        if let leftOut = try query.explain(leftOut: name) { return leftOut }
+        throw error
+      }
       return try query.explain(relative, mirror: folder)
     }
   }

@@ -271,6 +271,45 @@ import Testing
     #expect(world.log.problems.count == 1)
   }
 
+  /// A name that is no path can be left out by its text, as `tarn explain` says.
+  @Test(arguments: ["../x", "/etc/x", "a/../b.iso", "tab\there", "q*?[x]/../\\", "./"])
+  func aRefusedNameCanBeLeftOut(_ name: String) throws {
+    let world = World()
+    let refusal = try #require(throws: PathRefusal.self) { _ = try RelativePath(name.bytes) }
+    world.items = [.refused(Refusal(name: name.bytes, refusal)), .entry(world.serve("a", "a"))]
+    let query = { ExplainQuery(ledger: world.ledger, folder: world.folder, configured: "m") }
+    #expect(try world.run().counts.refused == 1)
+    let answer = try #require(try query().explain(refused: name.bytes, mirror: "m"))
+    #expect(answer.state == "refused" && answer.summary.hasPrefix(refusal.reason))
+    let hint = try #require(answer.hint)
+    let pattern = try #require(hint.firstMatch(of: /exclude = \[['"](.*)['"]\] below/))
+    try world.choose([.exclude: [String(pattern.1)]])
+    let report = try world.run()
+    #expect(report.isInSync && report.problems.isEmpty && report.counts.excluded == 1, "\(hint)")
+    #expect(report.counts.wanted == 1)
+    #expect(try query().explain(refused: name.bytes, mirror: "m") == nil)
+    let left = try #require(try query().explain(leftOut: name.bytes))
+    #expect(left.state == "excluded" && left.summary.hasPrefix("--exclude"))
+    #expect(left.summary.hasSuffix(refusal.reason))
+    // No other one is.
+    world.items.append(.refused(Refusal(name: "../y".bytes, .dotSegment)))
+    #expect(try world.run().counts.refused == 1)
+  }
+
+  /// What is no name is left out by no more than what `exclude` says.
+  @Test func aLineThatIsNoNameIsNotLeftOutByWhatIsIncluded() throws {
+    let world = World()
+    world.items = [.refused(Refusal(text: "no line".bytes, code: "line-malformed", reason: "no"))]
+    world.policy.filter.include = PathPatterns(["*.iso"])
+    #expect(try world.run().counts.refused == 1)
+    world.items = [.refused(Refusal(name: "../x".bytes, .dotSegment))]
+    #expect(try world.run().counts.refused == 0)
+    world.policy.filter.include = PathPatterns([])
+    world.policy.filter.exclude = PathPatterns(["no line"])
+    world.items = [.refused(Refusal(text: "no line".bytes, code: "line-malformed", reason: "no"))]
+    #expect(try world.run().counts.refused == 0)
+  }
+
   @Test func aFeedThatBreaksOffChangesNothing() throws {
     let world = world([])
     world.server.answer(Self.root, Server.broken("a listing", after: 3))

@@ -90,6 +90,17 @@ package struct PathFilter: Sendable, Equatable {
     return include.deciding(path).map { .takenBack(by: $0) } ?? .notIncluded
   }
 
+  /// Why a name that was refused is left out, as the feed writes it: it is no path, but patterns of its text speak of it. Slashes in
+  /// front do not count.
+  ///
+  /// - Parameter isName: false for other text of the feed, such as a line; `include` says nothing of it.
+  package func exclusion(ofRefused name: [UInt8], isName: Bool = true) -> Exclusion? {
+    let text = name.prefix(Refusal.mostShown).drop { $0 == UInt8(ascii: "/") }
+    let found = exclusion(of: RelativePath(trusted: Array(text)))
+    if !isName, found == .notIncluded { return nil }
+    return found
+  }
+
   /// Why nothing that may lie below a directory is wanted; nil where no pattern of `--exclude` has it.
   package func exclusion(ofDirectory path: RelativePath) -> Exclusion? {
     exclude.deciding(directory: path).map { .excluded(by: $0) }

@@ -72,14 +72,37 @@ package struct ExplainQuery {
   /// A name as the feed gave it that was refused, a directory or a page of the feed that could not be read; nil for any other.
   package func explain(refused name: [UInt8], mirror: String) throws(PassFailure) -> Explanation? {
     try PassFailure.translating {
-      guard let problem = try ledger.problem(name: name),
-        problem.kind == .refused || (try? RelativePath(name)) == nil
-      else { return nil }
+      // So much of it is kept.
+      let known =
+        try ledger.problem(name: name) ?? ledger.problem(name: Array(name.prefix(Refusal.mostShown)))
+      guard let problem = known, problem.kind == .refused || (try? RelativePath(name)) == nil else {
+        return nil
+      }
       let advice = ProblemAdvice(problem, mirror: ShellWord.quote(mirror), configured: configuredName)
       return Explanation(
         path: Printable.escape(name), state: problem.kind.rawValue,
         summary: "\(problem.message) [\(problem.code)]", hint: advice.step,
         problem: StatusDocument.ProblemLine(problem))
+    }
+  }
+
+  /// A name that Tarn would refuse, and that patterns of the last pass leave out; nil for any other.
+  package func explain(leftOut name: [UInt8]) throws(PassFailure) -> Explanation? {
+    let refusal: PathRefusal
+    do throws(PathRefusal) {
+      _ = try RelativePath(name)
+      return nil
+    } catch {
+      refusal = error
+    }
+    return try PassFailure.translating {
+      let options = PassOptions(encoded: try ledger.fact(.options) ?? "")
+      guard let filter = try? options.policy().filter,
+        let exclusion = filter.exclusion(ofRefused: name)
+      else { return nil }
+      return Explanation(
+        path: Printable.escape(name), state: "excluded",
+        summary: "\(exclusion.words(filter)); Tarn would refuse it, for \(refusal.reason)")
     }
   }
 

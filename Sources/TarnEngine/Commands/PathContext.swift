@@ -195,14 +195,7 @@ extension PathContext {
 
   /// Of a path that a filter leaves out.
   private func leftOut(_ exclusion: PathFilter.Exclusion) -> Verdict {
-    let why =
-      switch exclusion {
-      case .excluded(let pattern): "--exclude \(ShellWord.quote(pattern)) leaves it out"
-      case .takenBack(let pattern): "--include \(ShellWord.quote(pattern)) leaves it out"
-      case .notIncluded:
-        "it is left out, for no --include names it: "
-          + filter.include.texts.map(ShellWord.quote).joined(separator: ", ")
-      }
+    let why = exclusion.words(filter)
     let now =
       switch (row, present) {
       case (nil, _) where below > 0: "and what Tarn placed below it stays as it is: no pass looks after that"
@@ -337,6 +330,19 @@ extension PathContext {
 
   private static func amount(_ bytes: UInt64, of total: UInt64?) -> String {
     Units.show(bytes) + (total.map { " of \(Units.show($0))" } ?? "")
+  }
+}
+
+extension PathFilter.Exclusion {
+  /// What leaves it out.
+  func words(_ filter: PathFilter) -> String {
+    switch self {
+    case .excluded(let pattern): "--exclude \(ShellWord.quote(pattern)) leaves it out"
+    case .takenBack(let pattern): "--include \(ShellWord.quote(pattern)) leaves it out"
+    case .notIncluded:
+      "it is left out, for no --include names it: "
+        + filter.include.texts.map(ShellWord.quote).joined(separator: ", ")
+    }
   }
 }
 

@@ -94,11 +94,14 @@ package struct ProblemAdvice {
   private var without: String {
     // A directory of the feed ends in a slash.
     let path = problem.name.last == UInt8(ascii: "/") ? Array(problem.name.dropLast()) : problem.name
-    guard (try? RelativePath(path)) != nil, let name = String(validating: path, as: UTF8.self)
-    else { return "no option takes it as it is" }
-    let pattern = "/" + Self.escaped(name)
+    let name = path.drop { $0 == UInt8(ascii: "/") }
+    guard !name.isEmpty else { return "no option takes it as it is" }
+    let pattern = "/" + Self.pattern(Array(name))
+    // What is in single quotes stands for itself.
+    let quote = pattern.contains("\\") && !pattern.contains("'") ? "'" : "\""
+    let text = quote == "'" ? pattern : Printable.escape(pattern).replacing("\"", with: "\\\"")
     return "to do without it: "
-      + option("--exclude \(ShellWord.quote(pattern))", "exclude = [\"\(Printable.escape(pattern))\"]")
+      + option("--exclude \(ShellWord.quote(pattern))", "exclude = [\(quote)\(text)\(quote)]")
   }
 
   /// Settings hold for a mirror that they name, and nothing else from one pass to the next.
@@ -107,12 +110,27 @@ package struct ProblemAdvice {
       ?? "tarn sync \(option) \(mirror)"
   }
 
-  /// As a pattern that means this name alone.
-  private static func escaped(_ name: String) -> String {
-    var pattern = ""
-    for scalar in name.unicodeScalars {
-      if "*?[\\".unicodeScalars.contains(scalar) { pattern += "\\" }
-      pattern.unicodeScalars.append(scalar)
+  /// As a pattern that means this name alone. For each byte that nobody can type it takes any, and the stars of a password any text.
+  private static func pattern(_ name: [UInt8]) -> String {
+    let secret = Array("***@".utf8)
+    var (pattern, index) = ("", 0)
+    while index < name.count {
+      let length = (1...4).first {
+        String(validating: name[index..<min(index + $0, name.count)], as: UTF8.self) != nil
+      }
+      let bytes = name[index..<min(index + (length ?? 1), name.count)]
+      let shown = Printable.escape(bytes)
+      if name[index...].starts(with: secret) {
+        pattern += "*@"
+        index += secret.count
+        continue
+      }
+      if let first = bytes.first, bytes.count == 1, "*?[\\".utf8.contains(first) {
+        pattern += "\\" + String(decoding: bytes, as: UTF8.self)
+      } else {
+        pattern += shown.utf8.elementsEqual(bytes) ? shown : String(repeating: "?", count: bytes.count)
+      }
+      index += bytes.count
     }
     return pattern
   }

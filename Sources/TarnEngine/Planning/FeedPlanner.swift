@@ -69,26 +69,34 @@ final class FeedPlanner {
       if entry.isList { writer.plan.feed.listPath = entry.path }
       try want(entry)
     case .refused(let refusal):
-      if let path = refusal.path, policy.filter.excludes(path) {
-        writer.plan.feed.entries += 1
-        return writer.plan.counts.excluded += 1
-      }
-      refuse(refusal)
-      if let path = refusal.path { try want(Entry(refused: path)) }
+      if refuse(refusal), let path = refusal.path { try want(Entry(refused: path)) }
     // An enclosure has no path yet: the window's catalog hands it on as an entry.
     case .directory, .deleted, .enclosure: break
     }
   }
 
   /// Of a window its name is no path, so it protects none.
-  func refuse(_ refusal: Refusal) {
+  ///
+  /// - Returns: false when patterns leave it out.
+  @discardableResult func refuse(_ refusal: Refusal) -> Bool {
     writer.plan.feed.entries += 1
+    guard !isLeftOut(refusal) else {
+      writer.plan.counts.excluded += 1
+      return false
+    }
     writer.plan.counts.wanted += 1
     // An address of the feed may carry a password.
     let name =
       refusal.path == nil
       ? Array(Redaction.address(String(decoding: refusal.name, as: UTF8.self)).utf8) : refusal.name
     writer.report(name: name, kind: .refused, code: refusal.code, message: Redaction.text(refusal.reason))
+    return true
+  }
+
+  private func isLeftOut(_ refusal: Refusal) -> Bool {
+    if let path = refusal.path { return policy.filter.excludes(path) }
+    let isName = PathRefusal(rawValue: refusal.code) != nil
+    return policy.filter.exclusion(ofRefused: refusal.name, isName: isName) != nil
   }
 
   private func want(_ entry: Entry) throws {
