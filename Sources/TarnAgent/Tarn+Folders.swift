@@ -223,7 +223,7 @@ extension Tarn {
   }
 
   /// `/` and `$HOME` are never mirrors, whatever the options, also by another name.
-  private func admissible(_ folder: String) throws(PassFailure) -> String {
+  func admissible(_ folder: String) throws(PassFailure) -> String {
     let path = absolute(folder)
     for refused in ["/", homeDirectory].compactMap({ $0 }) where isSameDirectory(path, refused) {
       throw PassFailure(
@@ -238,7 +238,7 @@ extension Tarn {
   /// followed.
   ///
   /// - Parameter isState: it is to be a record itself, and so may be one.
-  private func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
+  func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
     var isInside = false
     for place in [path, resolved(path)] {
       var words = place.split(separator: "/")

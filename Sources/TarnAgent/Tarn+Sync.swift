@@ -340,16 +340,17 @@ extension Tarn {
   private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort)
   {
     try refuseEmptyNames(request.folder, request.state)
-    let path = absolute(request.folder)
+    let path = try admissible(request.folder)
     let state = request.state.map(absolute)
+    if let state { try refuseInsideRecord(state, isState: true) }
     let found = try inspect(path, state: state, name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
     switch found {
     case .mirror(let home):
       return (try PassFailure.translating { try home.open() }, try readLedger(home))
     case .foreign:
+      guard request.adopt else { throw notEmpty(path, request) }
       try refuseUnmounted(path)
-      if wasMirror(path), !request.adopt { throw notEmpty(path, request) }
       return (try PassFailure.translating { try ForeignFolder(folder: path) }, AbsentLedger())
     case .markerMissing(let reason):
       throw markerMissing(path, reason, state: state, name: request.name)

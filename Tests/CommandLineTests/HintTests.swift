@@ -1,0 +1,29 @@
+import Foundation
+import Testing
+
+/// What a command cannot do, and what helps then.
+@Suite struct HintTests {
+  private let place: LocalPlace
+
+  init() throws {
+    place = try LocalPlace()
+    try place.publish(["a.txt": "one\n"])
+  }
+
+  /// A plan is of what a sync would do.
+  @Test func aPlanIsRefusedAsTheSyncWouldBe() throws {
+    defer { place.end() }
+    try place.makeDirectory("full")
+    try place.write("mine\n", "full/mine")
+    try place.makeDirectory("home/sub")
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    for folder in ["full", "/", "home", "m/.tarn", "feed/a.txt"] {
+      let plan = try place.tarn("plan", "./feed/SHA256SUMS", folder)
+      let sync = try place.tarn("sync", "./feed/SHA256SUMS", folder)
+      #expect(plan.status == sync.status && plan.status >= 64, "\(folder): \(plan), \(sync)")
+      #expect(plan.messages == sync.messages && plan.output.isEmpty, "\(folder): \(plan), \(sync)")
+    }
+    let adopted = try place.tarn("plan", "--adopt", "./feed/SHA256SUMS", "full")
+    #expect(adopted.status == 0 && adopted.output.contains("to do: 2 to fetch"), "\(adopted)")
+  }
+}
