@@ -26,4 +26,17 @@ import Testing
     let adopted = try place.tarn("plan", "--adopt", "./feed/SHA256SUMS", "full")
     #expect(adopted.status == 0 && adopted.output.contains("to do: 2 to fetch"), "\(adopted)")
   }
+
+  @Test func whoSteersWithoutAnAgentIsToldWhatHelps() throws {
+    defer { place.end() }
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    for verb in ["resume", "retry"] {
+      for word in ["./m", "./m:a.txt"] {
+        let outcome = try place.tarn(verb, word)
+        #expect(outcome.status == 69 && outcome.messages.contains("no agent answers"), "\(outcome)")
+        #expect(outcome.messages.contains("which needs no agent: tarn sync ./m;"), "\(outcome)")
+      }
+    }
+    #expect(try place.tarn("pause", "./m").messages.contains("no pass begins but by 'tarn sync'"))
+  }
 }

@@ -187,7 +187,10 @@ final class ReloadedMirrorTests: AgentHouse {
     try settings("")
     #expect(try tarn("reload").output.contains("removed: files"))
     try waitUntil("it is gone") { try mirrors().isEmpty }
-    #expect(try sync.wait().status != 0)
+    let ended = try sync.wait()
+    #expect(
+      ended.status == 73 && ended.errors.contains("files was taken out of the agent's settings")
+        && ended.errors.contains("hint: "), "\(ended)")
   }
 
   /// The one that goes still ends its pass; the folder is the other one's from then on.

@@ -97,7 +97,8 @@ struct Steering {
         show(try link.ask { try $0.perform(command) })
         statuses.append(.inSync)
       } catch {
-        statuses.append(session.tell(hinting(error, of: command.target.mirror, link)))
+        let failure = hinting(error, of: command.target.mirror, link)
+        statuses.append(session.tell(withoutAgent(failure, verb, word)))
       }
     }
     try ExitStatus.worst(statuses).end()
@@ -119,6 +120,28 @@ struct Steering {
       link.isOfTheseSettings(session)
     else { return failure }
     failure.hint = "these settings name it, and the agent has not read them yet: tarn reload"
+    return failure
+  }
+
+  /// What can be done to a mirror where nobody is there to be steered.
+  private func withoutAgent(
+    _ failure: PassFailure, _ verb: ControlCommand.Verb, _ word: String
+  ) -> PassFailure {
+    guard failure.code == "no-agent" else { return failure }
+    var failure = failure
+    let name = word.prefix { $0 != ":" }
+    let sync = "tarn sync \(ShellWord.quote(String(name)))"
+    switch verb {
+    case .resume, .retry, .sync, .prioritize:
+      failure.hint =
+        "for a pass now, which needs no agent: \(sync); for passes by themselves: \(AgentText.start)"
+    case .pause:
+      failure.hint =
+        "without an agent no pass begins but by 'tarn sync' and by timers; to start one: \(AgentText.start)"
+    case .cancel:
+      failure.hint = "a pass without an agent ends by Ctrl-C where it runs; 'tarn status' tells its process"
+    case .approve: break
+    }
     return failure
   }
 

@@ -124,7 +124,7 @@ struct AgentSync {
       }
       isAway = false
       answered = session.clock.monotonic()
-      guard let document = status.mirrors.first else { break }
+      guard let document = status.mirrors.first else { throw Self.removed(mirror) }
       if let last = document.lastRun, last.number >= order.run {
         return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
       }
@@ -154,6 +154,7 @@ struct AgentSync {
     do throws(PassFailure) {
       return mayBeAway ? try link.tryAsking(ask) : try link.ask(ask)
     } catch {
+      if error.code == "no-such-mirror" { throw Self.removed(mirror) }
       guard error.code == "no-agent" else { throw error }
       // It may have ended while it answered.
       if mayBeAway { return nil }
@@ -163,6 +164,14 @@ struct AgentSync {
         "the agent ended while its pass of \(word) was waited for; what was fetched is kept",
         hint: "to go on without it: tarn sync \(word)")
     }
+  }
+
+  /// While its pass was waited for.
+  private static func removed(_ mirror: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "no-such-mirror",
+      "\(Printable.escape(mirror)) was taken out of the agent's settings while its pass was waited for; what was fetched is kept",
+      hint: "'tarn status' lists the mirrors; a folder is synced without an agent, too: tarn sync FOLDER")
   }
 
   /// What a log has of it.
