@@ -201,7 +201,7 @@ extension Tarn {
   private func distrust(_ home: FolderHome) { _ = write(home) { try $0.distrust() } }
 
   /// - Returns: false when that cannot be: somebody else holds the folder, or nobody may write there.
-  private func write(_ home: FolderHome, _ body: (SQLiteLedger) throws -> Void) -> Bool {
+  func write(_ home: FolderHome, _ body: (SQLiteLedger) throws -> Void) -> Bool {
     guard let lock = try? home.lock() else { return false }
     defer { lock.release() }
     guard let ledger = try? SQLiteLedger(directory: home.stateDirectory) else { return false }

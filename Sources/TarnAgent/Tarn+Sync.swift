@@ -14,7 +14,13 @@ extension Tarn {
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let given = try feed(givenBy: request)
-    let (mirror, made) = try openForSync(request)
+    let (mirror, made): (OpenMirror, FolderHome.CreatedParts)
+    do throws(PassFailure) {
+      (mirror, made) = try openForSync(request)
+    } catch {
+      if error.code == PassFailure.lostFolder { record(loss: error, of: request) }
+      throw error
+    }
     func once(_ mirror: OpenMirror) throws(PassFailure) -> PassReport {
       var hasFailed = false
       // Where nothing was read, nothing is followed: the folder is as it was.
@@ -34,6 +40,18 @@ extension Tarn {
       // Damage that only reading found: the same as damage found when it was opened.
       return try once(
         mirrors.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil)))
+    }
+  }
+
+  /// A folder that is gone takes its journal along, unless that lies elsewhere: there it is told, once. Best effort.
+  private func record(loss: PassFailure, of request: SyncRequest) {
+    let path = absolute(request.folder)
+    guard let state = request.state.map(absolute),
+      let home = try? FolderHome.remains(folder: path, state: state)
+    else { return }
+    _ = write(home) { ledger in
+      guard try ledger.fact(.failure) != loss.message else { return }
+      try ledger.apply(Pass.refused(by: loss, at: now))
     }
   }
 

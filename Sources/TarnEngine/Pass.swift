@@ -124,7 +124,7 @@ package struct Pass {
       changes += before?.changes ?? []
       // Whoever follows the events would get one that is nowhere later.
       if failure.kind != .stopped, request.isJournalLost?() != true {
-        changes.append(Self.event(of: failure, at: ports.now))
+        changes += Self.event(of: failure, at: ports.now)
       }
       // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
       try? note(changes)
@@ -141,14 +141,22 @@ package struct Pass {
     ]
   }
 
-  private static func event(of failure: PassFailure, at now: Timestamp) -> LedgerChange {
-    .event(Event(when: now, code: "pass-failed", detail: "\(failure.message) [\(failure.code)]"))
+  private static func event(of failure: PassFailure, at now: Timestamp) -> [LedgerChange] {
+    let detail = "\(failure.message) [\(failure.code)]"
+    return [.event(Event(when: now, code: "pass-failed", detail: detail)), .fact(.toldFailure, failure.code)]
+  }
+
+  /// That a pass does its work again, for whoever heard that one did not.
+  private func recovered() throws -> [LedgerChange] {
+    guard let code = try ports.ledger.fact(.toldFailure) else { return [] }
+    let event = Event(when: ports.now, code: ProblemNews.ended, detail: "a pass had failed [\(code)]")
+    return [.event(event), .fact(.toldFailure, nil)]
   }
 
   /// What the ledger keeps of a pass that was refused before it could begin, by what the mirror itself goes by: until that is mended
   /// each one will be.
   package static func refused(by failure: PassFailure, at now: Timestamp) -> [LedgerChange] {
-    [.fact(.attempt, now.rfc3339)] + end(with: failure) + [event(of: failure, at: now)]
+    [.fact(.attempt, now.rfc3339)] + end(with: failure) + event(of: failure, at: now)
   }
 
   /// What a crash left is put right once for all who work in the folder at a time.
@@ -532,6 +540,7 @@ package struct Pass {
       changes += try staleList()
     }
     changes.append(.fact(.feedRecord, feed?.encoded))
+    if !report.wasStopped { changes += try recovered() }
     if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))
     if !report.wasStopped { changes.append(try LossBook.change(ports, beganAfter: lastEvent)) }

@@ -39,4 +39,20 @@ import Testing
     }
     #expect(try place.tarn("pause", "./m").messages.contains("no pass begins but by 'tarn sync'"))
   }
+
+  /// Where its record lies elsewhere, it has a journal still.
+  @Test func aFolderThatIsGoneIsToldByItsJournal() throws {
+    defer { place.end() }
+    try place.write(
+      "[mirror.m]\nfeed = \"\(place.path)/feed/SHA256SUMS\"\nfolder = \"\(place.path)/m\"\nstate = \"\(place.path)/record\"\n",
+      "tarn.toml")
+    #expect(try place.tarn("sync", "m").status == 0)
+    try place.move("m", to: "elsewhere")
+    for _ in 0..<2 { #expect(try place.tarn("sync", "m").status == 73) }
+    try place.move("elsewhere", to: "m")
+    #expect(try place.tarn("sync", "m").status == 0)
+    let events = try place.tarn("events", "m").output
+    #expect(events.components(separatedBy: "pass-failed").count == 2, "\(events)")
+    #expect(events.contains("recovered") && events.contains("marker-missing"), "\(events)")
+  }
 }

@@ -44,6 +44,26 @@ import Testing
     #expect(world.ledger.contents.events.last?.detail == "had failed, and is no longer wanted")
   }
 
+  /// So does who heard that a pass did not do its work: also where the first one after it was stopped, or leaves files undone.
+  @Test func aMirrorThatDoesItsWorkAgainHasRecovered() throws {
+    let world = World()
+    world.want("a", "text of a")
+    _ = try world.run()
+    let before = told(world).count
+    world.feedFailure = FeedFailure(code: "list-malformed", message: "the list is cut off")
+    for _ in 0..<2 { #expect(throws: PassFailure.self) { try world.run() } }
+    #expect(Array(told(world).dropFirst(before)) == ["pass-failed -", "pass-failed -"])
+    world.feedFailure = nil
+    world.add(world.entry("b", "text of b"))
+    world.server.answer(World.host + "b", FakeAnswer(status: 404))
+    #expect(try world.run().counts.failed == 1)
+    #expect(Set(told(world).dropFirst(before + 2)) == ["failed b", "recovered -"])
+    #expect(world.ledger.contents.events.contains { $0.detail == "a pass had failed [list-malformed]" })
+    let after = told(world).count
+    _ = try world.run()
+    #expect(told(world).count == after)
+  }
+
   @Test func aConflictIsToldAsOne() throws {
     let world = World()
     world.want("a", "text of a")

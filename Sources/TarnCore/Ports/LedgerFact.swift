@@ -47,6 +47,8 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case failure
   /// How to mend that.
   case failureHint = "failure-hint"
+  /// Of the last event that told of a pass that failed, while no later pass has done its work.
+  case toldFailure = "told-failure"
   /// What it is at.
   case phase
   /// `yes`, or `no: ` and why the list is not complete.
