@@ -155,9 +155,14 @@ extension Tarn {
       return try FolderHome.make(folder: path, state: state)
     } catch {
       let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
+      let hint =
+        switch error.code {
+        case .permission: "let this user write there, or give another folder"
+        default: PassFailure(error).hint ?? "give a folder elsewhere"
+        }
       throw PassFailure(
         kind, code: error.code.rawValue,
-        "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+        "cannot make a mirror of \(Printable.escape(path)): \(error.message)", hint: hint)
     }
   }
 

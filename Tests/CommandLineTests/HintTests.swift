@@ -40,6 +40,28 @@ import Testing
     #expect(try place.tarn("pause", "./m").messages.contains("no pass begins but by 'tarn sync'"))
   }
 
+  @Test func aDamagedListHasAHint() throws {
+    defer { place.end() }
+    for (name, text) in [
+      ("bad.xml", "<?xml version=\"1.0\"?><rss><channel><item>"), ("empty", ""),
+      ("cut.metalink", "<?xml version=\"1.0\"?><metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file"),
+    ] {
+      try place.write(text, "feed/\(name)")
+      let outcome = try place.tarn("sync", "./feed/\(name)", "m")
+      #expect(outcome.status == 65 && outcome.messages.contains("try again later"), "\(name): \(outcome)")
+      #expect(!outcome.messages.contains("nothing was changed"), "\(name): \(outcome)")
+    }
+  }
+
+  @Test func aFolderThatCannotBeMadeHasAHint() throws {
+    defer { place.end() }
+    for folder in ["/proc/tarn", String(repeating: "x", count: 300)] {
+      let outcome = try place.tarn("sync", "./feed/SHA256SUMS", folder)
+      #expect(outcome.status >= 73, "\(outcome)")
+      #expect(outcome.messages.contains("\n  hint: give a "), "\(outcome)")
+    }
+  }
+
   /// Where its record lies elsewhere, it has a journal still.
   @Test func aFolderThatIsGoneIsToldByItsJournal() throws {
     defer { place.end() }

@@ -58,7 +58,16 @@ extension PassFailure {
     case .markerMissing, .missing, .notDirectory, .otherFileSystem, .link: kind = .folderUnusable
     default: kind = .inputOutput
     }
-    self.init(kind, code: failure.code.rawValue, failure.message)
+    let hint: String? =
+      switch failure.code {
+      case .noSpace: LedgerFailure.makeRoom
+      case .quota:
+        "remove what this user does not need on that file system, or have its quota raised, and try again"
+      case .nameTooLong: "give a shorter name"
+      case .readOnly: "mount that file system writable, and try again"
+      default: nil
+      }
+    self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
   }
 
   /// - Parameter feed: what the feed is called.
@@ -67,6 +76,17 @@ extension PassFailure {
     let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed
     self.init(
       kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
-      hint: failure.hint ?? "nothing was changed")
+      hint: failure.hint ?? Self.hint(ofFeed: failure.code))
+  }
+
+  private static func hint(ofFeed code: String) -> String {
+    switch code {
+    case "feed-not-readable": "check its path, and whether this user may read it"
+    case "feed-empty": "look at its address; it may be written just now: try again later"
+    case "feed-too-many-entries": "make several lists of it, and a mirror of each"
+    case "feed-not-recognised": "look at what is at its address"
+    default:
+      "it may be half written, or cut on its way: try again later; if it stays so, its publisher has to mend it"
+    }
   }
 }

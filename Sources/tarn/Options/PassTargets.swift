@@ -273,7 +273,8 @@ struct PassTargets {
     guard FeedWord.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
     throw PassFailure(
       .feedUnreachable, code: "feed-not-there",
-      "cannot read the feed \(ShellWord.quote(word)): there is no such file", hint: "nothing was changed")
+      "cannot read the feed \(ShellWord.quote(word)): there is no such file",
+      hint: "check its path, and whether this user may read it")
   }
 
   /// As addresses are copied from a browser: `example.org/iso/SHA256SUMS`, `localhost:8000/list`, `http:/host/list`.

@@ -22,7 +22,7 @@ enum StandardInput {
       throw PassFailure(
         .feedUnreachable, code: "feed-not-there",
         "cannot read the feed \(ShellWord.quote(word)): there is no such descriptor",
-        hint: "nothing was changed")
+        hint: "give a file, or - for standard input: tarn sync - FOLDER < FILE")
     }
     return "-"
   }
