@@ -11,8 +11,9 @@ package struct ChecksumFile: Sendable, Equatable {
 
   /// - Returns: nil when the name is none of that kind, or nothing is in it.
   package init?(_ entry: Entry) {
-    guard !entry.isRefused, entry.size != 0 else { return nil }
     let path = entry.path.bytes
+    // Of by far the most names that is all.
+    guard Self.mayBeOne(path), !entry.isRefused, entry.size != 0 else { return nil }
     let start = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
     var name = path[start...]
     self.entry = entry
@@ -28,6 +29,21 @@ package struct ChecksumFile: Sendable, Equatable {
     guard let word = Self.listWord(of: name) else { return nil }
     algorithm = word.algorithm
     isGuess = isGuess || word.isGuess
+  }
+
+  /// It holds the front of a word that is looked for.
+  private static func mayBeOne(_ path: [UInt8]) -> Bool {
+    guard path.count >= 3 else { return false }
+    return path.withUnsafeBufferPointer { path in
+      for index in 0..<(path.count - 2) {
+        switch (path[index] | 0x20, path[index + 1] | 0x20, path[index + 2] | 0x20) {
+        case (0x73, 0x68, 0x61), (0x6D, 0x64, 0x35), (0x63, 0x68, 0x65), (0x64, 0x69, 0x67):
+          return true
+        default: break
+        }
+      }
+      return false
+    }
   }
 
   @discardableResult private static func drop(_ ending: String, of name: inout ArraySlice<UInt8>) -> Bool {

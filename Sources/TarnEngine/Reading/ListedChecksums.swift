@@ -5,8 +5,8 @@ struct ListedChecksums {
   private var lists: [ChecksumFile] = []
   /// Those of one file, by that file: the one with the strongest digest.
   private var single: [RelativePath: ChecksumFile] = [:]
-  /// What tells the versions of the files, as far as it is kept.
-  private var fingerprints: [RelativePath: [UInt8]] = [:]
+  /// What tells the versions of the files, as far as it is kept: hashes of both, whose seed nobody knows.
+  private var fingerprints: [Int: Int] = [:]
   private let filter: PathFilter
 
   /// Of one listing, each.
@@ -18,7 +18,9 @@ struct ListedChecksums {
 
   mutating func note(_ item: FeedItem) {
     guard case .entry(let entry) = item, entry.digest == nil else { return }
-    if fingerprints.count < Self.most { fingerprints[entry.path] = entry.fingerprint }
+    if fingerprints.count < Self.most, entry.hasFingerprint {
+      fingerprints[entry.path.hashValue] = entry.fingerprint.hashValue
+    }
     // Who leaves a list out goes without it. What `include` does not name may still say what is right.
     guard let list = ChecksumFile(entry), filter.exclude.matches(entry.path) != true,
       entry.size ?? 0 <= FeedReader.mostListingBytes
@@ -40,9 +42,9 @@ struct ListedChecksums {
   /// The digest that a file was verified against, where neither it nor what held its digest has changed since: it need not be asked
   /// for again.
   func known(_ list: ChecksumFile, _ ledger: any LedgerPort) throws -> Digest? {
-    guard let file = list.file, let fingerprint = fingerprints[file], !fingerprint.isEmpty,
+    guard let file = list.file, let fingerprint = fingerprints[file.hashValue],
       list.entry.hasFingerprint, let row = try ledger.row(file), row.isVerified,
-      row.fingerprint == fingerprint, let own = try ledger.row(list.entry.path),
+      row.fingerprint.hashValue == fingerprint, let own = try ledger.row(list.entry.path),
       own.fingerprint == list.entry.fingerprint
     else { return nil }
     return row.digest
