@@ -1,4 +1,3 @@
-import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -17,32 +16,10 @@ final class EngineThread {
   private var othersBegun = 0
   /// Those that have begun, each with its turn.
   private var submissions: [Transfers] = []
-  private var queues = Queues()
+  private var queues = SubmissionQueues()
   private var isQueuesTurn = true
   private var lastClient: TransferState.ClientID = 0
   private var workshop: Workshop?
-
-  /// Those that wait for a place to begin, in the order that they came.
-  private struct Queues {
-    private var urgent = Deque<Transfers>()
-    private var others = Deque<Transfers>()
-
-    subscript(isUrgent isUrgent: Bool) -> Deque<Transfers> {
-      get { isUrgent ? urgent : others }
-      _modify { if isUrgent { yield &urgent } else { yield &others } }
-    }
-
-    var isEmpty: Bool { urgent.isEmpty && others.isEmpty }
-    var all: [Transfers] { Array(urgent) + others }
-  }
-
-  /// What the transfers are made with.
-  private struct Workshop {
-    let lanes: Lanes
-    let checkpoints: Checkpoints
-    let publisher: PublishThread
-    let blocks = BlockPool(size: FileReceiver.handful, most: 4 << 20)
-  }
 
   init(_ inbox: LockedCondition<TransferEngine.Inbox>, _ promises: SpaceBudget.Promises) {
     (self.inbox, self.promises) = (inbox, promises)
@@ -90,9 +67,7 @@ final class EngineThread {
   /// What is made once the first transfer needs it.
   private func openWorkshop() throws -> Workshop {
     if let workshop { return workshop }
-    let made = Workshop(
-      lanes: try Lanes(name: "tarn-write", count: 2),
-      checkpoints: Checkpoints(), publisher: PublishThread(post: post))
+    let made = try Workshop(post: post)
     workshop = made
     return made
   }
@@ -107,9 +82,7 @@ final class EngineThread {
   /// Nothing is submitted any more: all threads end.
   private func end() {
     guard let workshop = workshop.take() else { return }
-    workshop.publisher.close()
-    workshop.lanes.close()
-    workshop.checkpoints.close()
+    workshop.close()
   }
 
   /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
@@ -134,7 +107,7 @@ final class EngineThread {
     for claim in claims.values { claim.granted.open() }
     claims = [:]
     for transfers in submissions + queues.all { finish(transfers, .failure(failure)) }
-    queues = Queues()
+    queues = SubmissionQueues()
     state = TransferState()
   }
 
@@ -542,11 +515,8 @@ final class EngineThread {
     case .reserve(let id): try reserve(id)
     case .look(let id):
       guard let job = jobs[id] else { return }
-      let context = try context(job.submission)
-      let search = LocalBytesSearch(
-        id: id, entry: job.entry, check: job.check, row: job.action.row, isCopy: job.failure != nil,
-        hasNoPartial: job.partial == nil, unrecorded: job.submission.unrecorded, context: context)
-      context.lanes.submit(lane: job.lane) { search.run() }
+      let search = LocalBytesSearch(job, try context(job.submission))
+      search.context.lanes.submit(lane: job.lane) { search.run() }
     case .ask(let id): try ask(id)
     case .cancelExchange(let id):
       if let job = jobs[id] { job.download.map(job.submission.client.downloader.cancel) }

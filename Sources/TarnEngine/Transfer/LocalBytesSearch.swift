@@ -13,6 +13,12 @@ struct LocalBytesSearch: Sendable {
   let unrecorded: UnrecordedFiles
   let context: FileReceiverContext
 
+  init(_ job: Job, _ context: FileReceiverContext) {
+    (id, entry, check, row) = (job.id, job.entry, job.check, job.action.row)
+    (isCopy, hasNoPartial) = (job.failure != nil, job.partial == nil)
+    (unrecorded, self.context) = (job.submission.unrecorded, context)
+  }
+
   func run() {
     context.post(.prepared(id, prepare()))
   }

@@ -237,6 +237,8 @@ final class World {
     }
 
     func wait() throws -> Report { try result.wait { $0 }.get() }
+
+    var isOver: Bool { result.withLock { $0 != nil } }
   }
 
   /// Of one thread at a time.
