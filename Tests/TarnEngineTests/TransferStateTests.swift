@@ -138,12 +138,58 @@ import Testing
     #expect(state.jobs.isEmpty && state.isIdle(2))
   }
 
+  /// Of another client: it goes on in its turn, once it is looked whether what it saw still holds.
+  @Test(arguments: [TransferState.Answer.failed, .exhausted, .lacksSpace, .cancelled])
+  func whoWaitsForAPathGoesOnWhereNothingWasBrought(answer: TransferState.Answer) {
+    var state = ready(4)
+    _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    _ = state.admit(2, of: 2, path: "a".path, contents: nil, mustBegin: false)
+    if answer == .cancelled { #expect(state.stop(1) == [.cancelExchange(1)]) }
+    let actions = state.answered(1, answer)
+    #expect(actions == [.release(5), .end(1, answer == .cancelled ? .stopped : .failed)])
+    #expect(state.job(at: "a".path) == 2 && state.jobs[2]?.hasWaited == true && !state.isIdle(2))
+    #expect(state.beginNext(2) == [.reserve(2)])
+    var changed = state
+    #expect(changed.changed(2) == [.end(2, .stale)] && !changed.isTaken("a".path))
+    #expect(state.reserved(2, bytes: 5, looks: true) == [.look(2)])
+  }
+
+  /// What another manifest does not want may be what somebody else brings.
+  @Test func whoWaitsForWhatIsWantedNoMoreGoesOn() {
+    var state = ready(4)
+    _ = state.admit(1, of: 2, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    for id in 2...3 as ClosedRange<UInt64> {
+      _ = state.admit(id, of: 1, path: "a".path, contents: nil, mustBegin: false)
+    }
+    _ = state.abandon(1)
+    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .abandoned)])
+    #expect(state.transfers(at: "a".path) == [2, 3] && state.jobs[3]?.state == .waiting(.path))
+  }
+
+  /// Its last source is gone: it waits for its contents as before.
+  @Test func aCopyThatWaitedForItsPathIsACopyStill() {
+    var state = ready(4)
+    _ = state.admit(1, of: 2, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    #expect(state.admitCopy(2, of: 1, path: "a".path, contents: contents(1)) == [])
+    #expect(state.jobs[2]?.state == .waiting(.path))
+    #expect(state.answered(1, .failed) == [.release(5), .end(1, .failed), .findCopy(2)])
+    #expect(state.foundCopy(2, true) == [.reserve(2)])
+    #expect(state.reserved(2, bytes: 5, looks: false) == [.look(2)])
+    #expect(state.looked(2, .nothing) == [.release(5), .end(2, .failed)], "no source is asked")
+  }
+
   @Test func aClaimHasAPathForItself() {
     var state = ready(4)
     #expect(state.claim(1, path: "a".path) == [.granted(1)])
     #expect(state.admit(2, of: 1, path: "a".path, contents: nil, mustBegin: false) == [])
     #expect(state.claim(3, path: "a".path) == [] && state.job(at: "a".path) == nil)
-    #expect(state.yield(1) == [.end(2, .stale), .granted(3)])
+    // In the order that they came; what it saw may hold no more.
+    #expect(state.yield(1) == [] && state.jobs[2]?.hasWaited == true)
+    #expect(state.beginNext(1) == [.reserve(2)])
+    #expect(state.changed(2) == [.end(2, .stale), .granted(3)])
     #expect(state.yield(3) == [] && !state.isTaken("a".path))
   }
 
@@ -326,6 +372,12 @@ private struct Outside: Hashable {
   private var used = 0
   private var over: Set<UInt64> = []
   private var isLost = false
+  /// Files that were placed at each path, and claims there that are over; and those that each job has seen.
+  private var placed: [Int: Int] = [:]
+  private var claimed: [Int: Int] = [:]
+  private var seen: [UInt64: [Int]] = [:]
+  /// It says itself that its path is not as it was.
+  private var saysSo: UInt64?
   private let mostHeldBack: Int
   private(set) var fault: String?
 
@@ -419,6 +471,11 @@ private struct Outside: Hashable {
   // MARK: What happens
 
   mutating func happen(_ event: Event) {
+    happenNow(event)
+    saysSo = nil
+  }
+
+  private mutating func happenNow(_ event: Event) {
     switch event {
     case .admit(let client): admit(client)
     case .comeBack(let client): comeBack(client)
@@ -431,13 +488,17 @@ private struct Outside: Hashable {
       perform(state.answered(id, answer))
     case .published(let id, let ending):
       work[id] = nil
+      if ending == .placed { placed[of(id).path, default: 0] += 1 }
+      if ending == .stale { saysSo = id }
       perform(state.published(id, ending))
     case .confirmed(let id):
       work[id] = nil
+      placed[of(id).path, default: 0] += 1
       perform(state.confirmed(id))
     case .yield(let id):
       granted.remove(id)
       over.insert(id)
+      claimed[of(id).path, default: 0] += 1
       perform(state.yield(id))
     case .order(let order, let id): perform(state.obey(order, id) ?? [])
     case .abandon(let id): perform(state.abandon(id))
@@ -464,6 +525,7 @@ private struct Outside: Hashable {
     waiting.removeAll { $0 == next }
     admitted += 1
     let id = UInt64(next) + 1
+    look(id)
     guard let client else { return perform(state.claim(id, path: path(id))) }
     perform(
       state.admit(id, of: number(client), path: path(id), contents: contents(id), mustBegin: false))
@@ -474,11 +536,18 @@ private struct Outside: Hashable {
     let earlier = returning.remove(at: index)
     let id = earlier.id + 100
     admitted += 1
+    look(id)
     if earlier.isCopy {
       perform(state.admitCopy(id, of: number(client), path: path(id), contents: contents(id)))
     } else {
       perform(state.admit(id, of: number(client), path: path(id), contents: contents(id), mustBegin: true))
     }
+  }
+
+  private mutating func look(_ id: UInt64) { seen[id] = there(id) }
+
+  private func there(_ id: UInt64) -> [Int] {
+    [placed[of(id).path, default: 0], claimed[of(id).path, default: 0]]
   }
 
   private func path(_ id: UInt64) -> RelativePath { "f\(of(id).path)".path }
@@ -499,6 +568,8 @@ private struct Outside: Hashable {
     switch action {
     case .reserve(let id):
       if isStopping(id) { fault = "\(id) begins after a stop" }
+      if state.jobs[id]?.hasWaited == true, seen[id] != there(id) { return perform(state.changed(id)) }
+      if seen[id]?.first != there(id).first { fault = "\(id) begins over what was placed" }
       guard used < room else { return perform(state.refused(id)) }
       used += 1
       perform(state.reserved(id, bytes: 1, looks: of(id).looks))
@@ -516,6 +587,8 @@ private struct Outside: Hashable {
     case .granted(let id):
       if !granted.insert(id).inserted { fault = "\(id) is granted twice" }
     case .postpone(let id), .setAside(let id), .end(let id, _):
+      if case .end(_, let ending) = action { check(id, ending) }
+      seen[id] = nil
       switch action {
       case .postpone: returning.append(Returning(id: id, isCopy: false))
       // A second time it has failed for good.
@@ -551,6 +624,13 @@ private struct Outside: Hashable {
     if admitted != over.count + jobs.count { fault = "a job is lost" }
     let isQuiet = work.isEmpty && state.nextDue == nil && granted.isEmpty
     if !jobs.isEmpty, isQuiet { checkProgress() }
+  }
+
+  /// How it ended is so, and those who waited for its path go on, or end as they should.
+  private mutating func check(_ id: UInt64, _ ending: TransferState.Ending) {
+    if ending == .stale, saysSo != id, seen[id] == there(id) {
+      fault = "\(id) is stale, and nothing was placed"
+    }
   }
 
   /// Who waits for space waits for its own client alone.

@@ -550,6 +550,9 @@ final class EngineThread {
     let (submission, account) = (job.submission, job.submission.account)
     let isCopy = job.failure != nil
     if !isCopy, submission.isPaused(job.entry.path) { return try perform(state.obey(.pause, id) ?? []) }
+    if state.jobs[id]?.hasWaited == true, try !submission.isAsSeen(job.action, mustLook: true) {
+      return try perform(state.changed(id))
+    }
     let needed = submission.needed(job.entry)
     // What has not changed needs no new file.
     let others = job.action.kind == .revalidate ? nil : state.active

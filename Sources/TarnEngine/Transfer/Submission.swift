@@ -82,13 +82,16 @@ final class Submission {
 
   /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
   /// is not looked at.
-  func isAsSeen(_ action: Action) throws -> Bool {
+  ///
+  /// - Parameter mustLook: time has passed, or others were at work there: they may have left a partial file.
+  func isAsSeen(_ action: Action, mustLook: Bool = false) throws -> Bool {
     // What cannot be told is looked at again.
     if let manifest, (try? manifest(action.path)) != action.entry {
       isSuperseded = true
       return false
     }
-    guard mayHaveBeenBrought else { return true }
+    if mustLook { atHand.resumable[action.path] = try client.ledger.partial(action.path)?.name }
+    guard mustLook || mayHaveBeenBrought else { return true }
     if action.kind == .adopt {
       // Seen before its row was written.
       guard let row = action.row, row.isAdopted, let known = try client.ledger.row(action.path) else {

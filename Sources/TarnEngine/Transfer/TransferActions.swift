@@ -15,6 +15,15 @@ extension TransferState {
     case abandoned
     /// Nothing more is begun: what came of it is kept.
     case stopped
+
+    /// What becomes of those who wait for its path: a file was placed there, so that they have to look again. nil where the first of
+    /// them goes on: nothing was brought.
+    var ofThoseWhoWait: Ending? {
+      switch self {
+      case .placed, .unchanged: .stale
+      case .stale, .failed, .noSpace, .cancelled, .paused, .abandoned, .stopped: nil
+      }
+    }
   }
 
   enum Action: Hashable {

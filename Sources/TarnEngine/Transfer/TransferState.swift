@@ -4,7 +4,7 @@ import TarnCore
 /// it does that, in order, and tells it what came of it.
 ///
 /// Its jobs are those of several clients: of a pass, and of repairs beside it. One of them at most is at work on a path, or
-/// claims it: the others wait, and are stale then, for what stands there is another file.
+/// claims it: the others wait. They are stale once a file was placed there; else the next one goes on, after a look at what stands there.
 ///
 /// Its actions are all that is asked of the outside: of the folder, the ledger, the space of the disk and the servers.
 struct TransferState: Hashable {
@@ -73,6 +73,10 @@ struct TransferState: Hashable {
     fileprivate var begunAlone: Int?
     /// Its contents were in place when its bytes were last looked for.
     fileprivate var knewDuplicate = false
+    /// None of its sources is left.
+    fileprivate var lacksSource = false
+    /// Others were at work on its path since it came: whether what it saw there still holds is to be looked at before it begins.
+    fileprivate(set) var hasWaited = false
 
     fileprivate init(
       _ client: ClientID, _ path: RelativePath, _ contents: Duplicates.Contents? = nil, isClaim: Bool = false,
@@ -204,6 +208,12 @@ struct TransferState: Hashable {
     return id
   }
 
+  /// The transfer that is at work on a path, and those that wait for it there.
+  func transfers(at path: RelativePath) -> [JobID] {
+    guard let holding = paths[path] else { return [] }
+    return ([holding.holder] + holding.waiting).filter { jobs[$0]?.isClaim == false }
+  }
+
   /// A transfer or a claim is at work on it.
   func isTaken(_ path: RelativePath) -> Bool { paths[path] != nil }
 
@@ -257,21 +267,40 @@ struct TransferState: Hashable {
     return false
   }
 
-  /// Others may have its path: the next claim gets it, and who waited to bring a file there is to look first what it is by now.
-  private mutating func leavePath(_ id: JobID, _ path: RelativePath) -> [Action] {
+  /// Others may have its path: who waited first gets it.
+  ///
+  /// - Parameter ending: of who leaves it; nil where it comes back.
+  private mutating func leavePath(_ id: JobID, _ path: RelativePath, after ending: Ending?) -> [Action] {
     guard let holding = paths[path], holding.holder == id else {
       paths[path]?.waiting.removeAll { $0 == id }
       return []
     }
-    let next = holding.waiting.firstIndex { jobs[$0]?.isClaim == true }
-    guard let next else {
-      paths[path] = nil
-      return holding.waiting.flatMap { end($0, .stale) }
+    var (over, waiting): ([JobID], [JobID]) = ([], holding.waiting)
+    let lot = ending?.ofThoseWhoWait
+    if lot != nil {
+      over = waiting.filter { jobs[$0]?.isClaim == false }
+      waiting.removeAll { jobs[$0]?.isClaim == false }
     }
-    let claim = holding.waiting[next]
-    paths[path] = Holding(holder: claim, waiting: Array(holding.waiting[(next + 1)...]))
-    move(claim, to: .claimed)
-    return holding.waiting[..<next].flatMap { end($0, .stale) } + [.granted(claim)]
+    paths[path] = waiting.first.map { Holding(holder: $0, waiting: Array(waiting.dropFirst())) }
+    return over.flatMap { end($0, lot ?? .stale) } + (waiting.first.map { takeOver($0) } ?? [])
+  }
+
+  /// It has the path that it waited for.
+  private mutating func takeOver(_ id: JobID) -> [Action] {
+    guard let job = jobs[id] else { return [] }
+    if job.isClaim {
+      move(id, to: .claimed)
+      return [.granted(id)]
+    }
+    jobs[id]?.hasWaited = true
+    // Its contents may be there no more.
+    if job.lacksSource {
+      hold(id)
+      return leavePath(id, job.path, after: nil) + [.findCopy(id)]
+    }
+    let isHurried = paths[job.path]?.waiting.contains { jobs[$0]?.isPrioritized == true } == true
+    let lent = isHurried ? prioritize(id) : []
+    return lent + join(id, mustBegin: true, inTurn: true)
   }
 
   /// Whom it waits for has its priority.
@@ -295,13 +324,21 @@ struct TransferState: Hashable {
   private mutating func hold(_ id: JobID) {
     guard let job = jobs[id], let key = job.contents?.key else { return }
     move(id, to: .waiting(.contents))
+    jobs[id]?.lacksSource = true
     exhausted[key, default: []].append(id)
     clients[job.client]?.exhaustedCount += 1
   }
 
   private mutating func enqueue(_ id: JobID, mustBegin: Bool) -> [Action] {
-    guard let job = jobs[id] else { return [] }
     guard takePath(id) else { return lendPriority(of: id) }
+    return join(id, mustBegin: mustBegin)
+  }
+
+  /// It has its path: those of the same contents are before it.
+  ///
+  /// - Parameter inTurn: it begins when its client has a place.
+  private mutating func join(_ id: JobID, mustBegin: Bool, inTurn: Bool = false) -> [Action] {
+    guard let job = jobs[id] else { return [] }
     let most = clients[job.client]?.mostHeldBack ?? 0
     switch duplicates.admit(id, job.contents, mostWaiting: most, mustBegin: mustBegin) {
     case .wait:
@@ -310,7 +347,9 @@ struct TransferState: Hashable {
     case .full: return remove(id, job) + [.postpone(id)]
     case .first, .placed:
       move(id, to: .waiting(.turn))
-      return [.reserve(id)]
+      guard inTurn else { return [.reserve(id)] }
+      clients[job.client]?.ready.append(id)
+      return []
     }
   }
 
@@ -359,15 +398,22 @@ struct TransferState: Hashable {
   mutating func refused(_ id: JobID) -> [Action] {
     guard let job = jobs[id], case .waiting(let wait) = job.state else { return [] }
     if clients[job.client]?.active == 0 { return end(id, .noSpace) }
-    return wait == .contents ? leavePath(id, job.path) : putBack(id)
+    return wait == .contents ? leavePath(id, job.path, after: nil) : putBack(id)
+  }
+
+  /// What it saw at its path holds no more: its client decides again.
+  mutating func changed(_ id: JobID) -> [Action] {
+    guard case .waiting? = jobs[id]?.state else { return [] }
+    return end(id, .stale)
   }
 
   private mutating func putBack(_ id: JobID) -> [Action] {
     guard let job = jobs[id] else { return [] }
+    jobs[id]?.lacksSource = false
     let actions = release(id) + [.putBack(id)]
     move(id, to: .waiting(.space))
     clients[job.client]?.cramped.append(id)
-    return actions + leave(id, job.contents, isPlaced: false) + leavePath(id, job.path)
+    return actions + leave(id, job.contents, isPlaced: false) + leavePath(id, job.path, after: nil)
   }
 
   private mutating func look(_ id: JobID, mayAsk: Bool) -> [Action] {
@@ -506,7 +552,7 @@ struct TransferState: Hashable {
     var actions = release(id)
     hold(id)
     actions.append(.exhausted(id))
-    actions += leave(id, job.contents, isPlaced: false) + leavePath(id, job.path)
+    actions += leave(id, job.contents, isPlaced: false) + leavePath(id, job.path, after: nil)
     return actions + (isPlaced(id) ? [.findCopy(id)] : bound(id))
   }
 
@@ -557,27 +603,28 @@ struct TransferState: Hashable {
     case .waiting(.duplicate): duplicates.forget(id, job.contents)
     case .waiting(.path), .claimed, .looking, .asking, .pausing, .sealing, .publishing: break
     }
-    actions += remove(id, job)
+    let hadPath = paths[job.path]?.holder == id
+    actions += remove(id, job, after: ending)
     let isPlaced = ending == .placed || ending == .unchanged
     actions += leave(id, job.contents, isPlaced: isPlaced)
-    if isPlaced { actions += endHeldBack(at: job.path) }
+    if hadPath, let lot = ending.ofThoseWhoWait { actions += endHeldBack(at: job.path, lot) }
     guard isPlaced, let key = job.contents?.key, let waiting = exhausted[key] else { return actions }
     return actions + waiting.map { .findCopy($0) }
   }
 
-  /// A file was placed where another client gave up to, or waits for space: that one has to look again.
-  private mutating func endHeldBack(at path: RelativePath) -> [Action] {
-    (heldBack[path] ?? []).sorted().flatMap { end($0, .stale) }
+  /// Another client gave up to bring a file there, or waits for space.
+  private mutating func endHeldBack(at path: RelativePath, _ ending: Ending) -> [Action] {
+    (heldBack[path] ?? []).sorted().flatMap { end($0, ending) }
   }
 
   /// - Returns: what comes of it for those who waited for its path.
-  private mutating func remove(_ id: JobID, _ job: Job) -> [Action] {
+  private mutating func remove(_ id: JobID, _ job: Job, after ending: Ending? = nil) -> [Action] {
     count(id, job, -1)
     if case .pausing = job.state { pausing.remove(id) }
     jobs[id] = nil
     clients[job.client]?.jobs -= 1
     if clients[job.client]?.lone == id { clients[job.client]?.lone = nil }
-    return leavePath(id, job.path)
+    return leavePath(id, job.path, after: ending)
   }
 
   private mutating func release(_ id: JobID) -> [Action] {

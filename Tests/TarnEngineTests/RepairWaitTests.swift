@@ -1,0 +1,130 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Who waits for a path at which somebody else is at work, and what becomes of it.
+@Suite struct RepairWaitTests {
+  private func world(_ names: [String] = ["a", "b"]) throws -> World {
+    let world = try World.inSync(names)
+    world.server.clearRequests()
+    return world
+  }
+
+  private func itself(_ path: String) -> Region { Region(path.path, .itself) }
+
+  /// Its answer comes once the gate is open.
+  private func hold(_ name: String, of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
+    answer.gate = gate
+    world.server.answer(World.host + name, answer)
+    return gate
+  }
+
+  /// Of a list that takes its time.
+  private func holdList(of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: "list".bytes)
+    answer.gate = gate
+    world.location = .remote(url: UnchangedFeedTests.list)
+    world.server.answer(UnchangedFeedTests.list, answer)
+    return gate
+  }
+
+  private func requests(of name: String, _ world: World) -> Int {
+    world.server.urls.count { $0 == World.host + name }
+  }
+
+  private func awaitRequests(_ count: Int = 1, of name: String, _ world: World) {
+    world.await { requests(of: name, world) >= count }
+  }
+
+  /// A repair that brings `a`, and a pass that waits for that.
+  private struct Waiting {
+    let pass: World.Running<PassReport>
+    let repair: World.Running<RepairReport>
+    let slow: AnswerGate
+  }
+
+  private func waiting(_ world: World) throws -> Waiting {
+    let list = holdList(of: world)
+    world.want("new", "text of new")
+    let slow = hold("a", of: world)
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequests(of: "a", world)
+    list.open()
+    world.await { world.text("new") != nil }
+    return Waiting(pass: pass, repair: repair, slow: slow)
+  }
+
+  // MARK: What goes on
+
+  /// An index names what is there: it waits for who brings that in place of another one.
+  @Test func anIndexWaitsForWhatARepairLeft() throws {
+    let world = try world()
+    try world.choose([.publishLast: ["index"]])
+    world.want("index", "text of index")
+    let waiting = try waiting(world)
+    let again = hold("a", of: world)
+    waiting.repair.stop.set()
+    #expect(try waiting.repair.wait().report.wasStopped)
+    awaitRequests(2, of: "a", world)
+    #expect(requests(of: "index", world) == 0 && world.text("index") == nil)
+    again.open()
+    #expect(try waiting.pass.wait().isInSync && world.isConverged)
+    waiting.slow.open()
+  }
+
+  /// Somebody put it back meanwhile: nobody fetches it.
+  @Test func whatIsThereWhenItsTurnComesIsNotFetched() throws {
+    let world = try world()
+    let waiting = try waiting(world)
+    world.folder.write("a".path, "text of a".bytes)
+    waiting.repair.stop.set()
+    _ = try waiting.repair.wait()
+    #expect(try waiting.pass.wait().isInSync && world.isConverged && requests(of: "a", world) == 1)
+    waiting.slow.open()
+  }
+
+  /// A source that fails for the one is asked by the other, which tells what came of it.
+  @Test func whatFailedForARepairAPassTries() throws {
+    let world = try world()
+    let gate = AnswerGate()
+    var bad = FakeAnswer(status: 404)
+    bad.gate = gate
+    let list = holdList(of: world)
+    world.want("new", "text of new")
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.server.script(World.host + "a", [bad])
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequests(of: "a", world)
+    list.open()
+    world.await { world.text("new") != nil }
+    gate.open()
+    _ = try repair.wait()
+    #expect(try pass.wait().isInSync && world.isConverged && requests(of: "a", world) == 2)
+  }
+
+  // MARK: Orders
+
+  // MARK: One file that dribbles
+
+  /// Of one that waits for nobody.
+  private func ended(_ repair: World.Running<RepairReport>) throws -> RepairReport {
+    try #require(isSoInTime { repair.isOver })
+    return try repair.wait()
+  }
+
+  // MARK: What changes again and again
+
+  // MARK: Bounds
+
+}
