@@ -395,8 +395,7 @@ package struct Pass {
     let submission = transfers.submission
     try delete(submission, plan, in: folder, hold, into: &report)
     try removeLeftovers(folder, into: &report)
-    submission.stale += plan.behindDirectories
-    try settleStale(transfers, writer, into: &report)
+    try settleStale(transfers, writer, and: plan.behindDirectories, into: &report)
     report.bytes = writer.plan.bytes
     report.add(transfers.account)
     if transfers.account.hasUnsettled { writer.plan.feed.asksForEach = true }
@@ -477,16 +476,18 @@ package struct Pass {
   /// Paths that changed while the plan was carried out go back to the start, twice at most; unless another manifest wants something of
   /// them otherwise.
   private func settleStale(
-    _ transfers: Transfers, _ writer: PlanWriter, into report: inout PassReport
+    _ transfers: Transfers, _ writer: PlanWriter, and others: [Action], into report: inout PassReport
   ) throws {
     let submission = transfers.submission
+    var open = submission.stale + others
     for _ in 0..<2 {
-      guard !submission.isSuperseded, !submission.stale.isEmpty, !stop.isSet else { break }
+      guard !submission.isSuperseded, !open.isEmpty, !stop.isSet else { break }
       writer.plan.since = ports.engine.history
-      try writer.replan(submission.stale)
+      try writer.replan(open)
       try ports.engine.resubmit(writer.plan, after: transfers).wait()
+      open = submission.stale
     }
-    for action in stop.isSet || submission.isSuperseded ? [] : submission.stale {
+    for action in stop.isSet || submission.isSuperseded ? [] : open {
       observer.report(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
   }

@@ -127,4 +127,24 @@ import Testing
 
   // MARK: Bounds
 
+  /// Too many parts of a folder are all of it.
+  @Test func tooManyFindingsAreALookAtEverything() throws {
+    let world = try world(["a", "b", "c", "d"])
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    for most in [2, 3] {
+      for name in ["a", "b", "c"] { world.folder.delete(name.path) }
+      let pass = world.pass(downloader)
+      let catalog = try #require(try pass.openCatalog())
+      let planner = RegionPlanner(
+        pass, world.folder, catalog, since: world.engine.history, started: world.clock.time, onlyCounts: false
+      )
+      planner.mostFound = most
+      try planner.look(at: ["a", "b", "c"].map(itself))
+      #expect(planner.writer.plan.counts.planned == 3 && planner.writer.plan.counts.wanted == 3)
+      #expect(try pass.ports.stage.actionCount() == 3)
+      #expect(planner.findings.asLeft.count == (most == 2 ? 1 : 0), "d was looked at as well")
+    }
+  }
+
 }

@@ -64,6 +64,27 @@ import Testing
     #expect(world.files == ["b": "text of b"])
   }
 
+  /// Beyond what is remembered a pass tells that the next one has to look, and a repair looks at all of it again.
+  @Test(arguments: [TransferPriority.normal, .urgent]) func whatIsStaleIsBounded(
+    priority: TransferPriority
+  ) throws {
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let entries = (0..<5).map { number in
+      world.folder.write("f\(number)".path, "another text".bytes)
+      return world.serve("f\(number)", "text of \(number)")
+    }
+    world.reopenStop()
+    var client = world.pass(downloader).client(world.folder)
+    client.mostStale = 2
+    let transfers = try world.engine.submit(
+      plan(entries), for: client, priority: priority, observer: world.log)
+    try transfers.wait()
+    let (isUrgent, submission) = (priority == .urgent, transfers.submission)
+    #expect(submission.isSuperseded == isUrgent && submission.stale.count == (isUrgent ? 0 : 2))
+    #expect(transfers.account.problems.count == (isUrgent ? 0 : 3))
+  }
+
   /// All places are taken for as long as nobody ends it.
   @Test func aPlanThatWaitsIsEndedAtOnce() throws {
     let downloader = try world.server.downloader()

@@ -13,6 +13,10 @@ final class RegionPlanner {
   private var widened: [Region] = []
   /// Of several parts, which may lie in one another: what was found not to be as it was recorded.
   private var found: Set<RelativePath>?
+  /// Beyond so many all of the folder is one part.
+  var mostFound = 1 << 16
+
+  private struct TooManyFound: Error {}
 
   /// What a repair has to know beside its plan.
   struct Findings {
@@ -49,15 +53,24 @@ final class RegionPlanner {
 
   /// - Parameter regions: none lies in another one.
   func look(at regions: [Region]) throws {
-    let begun = ports.clock.monotonic()
-    try writer.begin(writer.plan)
+    let (begun, plan) = (ports.clock.monotonic(), writer.plan)
+    do {
+      try lookOnce(at: regions, plan)
+    } catch is TooManyFound {
+      (findings, widened) = (Findings(), [])
+      try lookOnce(at: [.everything], plan)
+    }
+    findings.lookTime = max(.zero, ports.clock.monotonic() - begun - writer.hashedFor)
+  }
+
+  private func lookOnce(at regions: [Region], _ plan: Plan) throws {
+    try writer.begin(plan)
     found = regions.count > 1 ? [] : nil
     // What lies below a path that turns out to need a look comes behind it.
     for region in regions.sorted(by: { $0.isAbove($1) }) {
       if let path = region.path, widened.contains(where: { $0.contains(path) }) { continue }
       try compare(region)
     }
-    findings.lookTime = max(.zero, ports.clock.monotonic() - begun - writer.hashedFor)
   }
 
   private func compare(_ region: Region) throws {
@@ -123,6 +136,7 @@ final class RegionPlanner {
       return
     }
     if found?.insert(finding.path).inserted == false { return }
+    if let found, found.count > mostFound { throw TooManyFound() }
     if try isLeftToPasses(finding) { return }
     try writer.add(finding)
   }

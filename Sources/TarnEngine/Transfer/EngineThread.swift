@@ -265,19 +265,19 @@ final class EngineThread {
         // Who is at work there says what becomes of it: a repair looks again.
         if submission.isUrgent { return submission.isSuperseded = true }
         guard try action.kind == .adopt && abandonRepair(at: action.path) else {
-          return submission.stale.append(action)
+          return submission.decideAgain(action)
         }
       }
-      if try !submission.isAsSeen(action) { return submission.stale.append(action) }
+      if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
       if action.kind == .delete { return try submission.removeInTheWay(action) }
       try submission.adopt(action, isTaken: isGoingOn)
-    case .inspect: submission.stale.append(action)
+    case .inspect: submission.decideAgain(action)
     case .forget:
       // Among the deletions only.
       break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
-      if try !submission.isAsSeen(action) { return submission.stale.append(action) }
+      if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
       if submission.isBlocked(action) { return }
       if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: isAgain)
@@ -351,7 +351,7 @@ final class EngineThread {
     guard isPlaced || submission.plan.isLastPhase else { return true }
     submission.plan.left.drop(ordinal)
     guard try submission.isAsSeen(action) else {
-      submission.stale.append(action)
+      submission.decideAgain(action)
       return true
     }
     guard isPlaced else {
@@ -625,7 +625,7 @@ final class EngineThread {
     account.progress.forget(job.id)
     switch ending {
     case .placed, .unchanged: break
-    case .stale: submission.stale.append(job.action)
+    case .stale: submission.decideAgain(job.action)
     case .failed:
       submission.leavePartial(job)
       account.fail(job.entry, code: job.failure?.code ?? "", message: job.failure?.message ?? "")

@@ -31,12 +31,14 @@ final class Submission {
   var manifest: ((RelativePath) throws -> Entry?)?
   /// Of the manifest that it goes by, as they are announced; nil where it goes by the one that is announced next.
   var manifestNumber: Int?
-  /// Another manifest wants something of it otherwise: its client has to look again.
-  var isSuperseded = false
+  /// Another manifest wants something of it otherwise: its client has to look again, at all of it.
+  var isSuperseded = false {
+    didSet { if isSuperseded { stale = [] } }
+  }
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   private var stuck: [RelativePath: String] = [:]
-  /// Actions whose path was not as the plan saw it, to be decided over again.
-  var stale: [Action] = []
+  /// Actions whose path was not as the plan saw it, to be decided over again: no more than `mostStale`.
+  private(set) var stale: [Action] = []
 
   /// What need not be fetched.
   private struct BytesAtHand {
@@ -78,6 +80,16 @@ final class Submission {
     self.plan = try PlanReader(plan)
     stale = []
     atHand = try BytesAtHand(unrecorded, of: client)
+  }
+
+  /// The path of an action is not as the plan saw it.
+  ///
+  /// Beyond what is remembered a repair looks again at all of it, and a pass tells that the next one has to.
+  func decideAgain(_ action: Action) {
+    if isSuperseded { return }
+    if stale.count < client.mostStale { return stale.append(action) }
+    if isUrgent { return isSuperseded = true }
+    account.report(Problem(changedMeanwhile: action.path, seen: client.now))
   }
 
   /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
@@ -222,7 +234,7 @@ final class Submission {
       if let row = action.row, !isTaken(row.path), !mayHaveBeenBrought || isThere(row) {
         adopted.append(row)
       } else {
-        stale.append(action)
+        decideAgain(action)
       }
     }
     let recorded = Set(adoptions.filter(\.isRecorded).map(\.path))

@@ -19,6 +19,8 @@ struct TransferClient: Sendable {
   var steering: PassSteering?
   /// Entries in memory that wait for a duplicate's bytes, and as many whose sources all failed.
   var mostHeldBack = 4096
+  /// Actions in memory whose paths were not as their plan saw them.
+  var mostStale = 1 << 14
   /// What is brought counts among what the mirror has in place.
   var countsEntries = true
   /// All that its plans are about.
