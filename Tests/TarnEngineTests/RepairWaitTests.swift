@@ -115,6 +115,45 @@ import Testing
 
   // MARK: Orders
 
+  /// It names the path, whoever brings the file.
+  @Test func whatAPersonCancelsNobodyBeginsAnew() throws {
+    let world = try world()
+    let steering = PassSteering()
+    world.steering = steering
+    let waiting = try waiting(world)
+    #expect(steering.give(.cancel, "a".path) == .done)
+    #expect(try waiting.repair.wait().report.problems.map(\.code) == ["cancelled"])
+    let report = try waiting.pass.wait()
+    #expect(report.problems.map(\.code) == ["cancelled"] && report.counts.failed == 1)
+    #expect(requests(of: "a", world) == 1 && world.text("a") == nil)
+    waiting.slow.open()
+  }
+
+  /// While a pass reads nothing that fails is told, but what a person ended is.
+  @Test func aCancelWhileAPassReadsIsToldAndTakenBack() throws {
+    let world = try world()
+    let steering = PassSteering()
+    world.steering = steering
+    let list = holdList(of: world)
+    let (slow, other) = (hold("a", of: world), hold("b", of: world))
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    let repair = try world.beginRepair(["a", "b"].map(itself))
+    awaitRequests(of: "b", world)
+    #expect(steering.give(.cancel, "a".path) == .done)
+    world.await { world.log.problems.map(\.code) == ["cancelled"] }
+    #expect(steering.give(.retry, "a".path) == .done)
+    awaitRequests(2, of: "a", world)
+    slow.open()
+    other.open()
+    let report = try repair.wait()
+    #expect(report.report.counts.failed == 0 && report.report.counts.restored == 2)
+    #expect(!report.isSuperseded && report.report.problems.isEmpty)
+    list.open()
+    #expect(try pass.wait().isInSync && world.isConverged)
+  }
+
   // MARK: One file that dribbles
 
   /// Of one that waits for nobody.

@@ -181,6 +181,20 @@ import Testing
     #expect(state.looked(2, .nothing) == [.release(5), .end(2, .failed)], "no source is asked")
   }
 
+  /// A person's order names a path, whoever brings the file.
+  @Test(arguments: [PassSteering.Order.cancel, .pause]) func anOrderEndsThoseWhoWaitForThePath(
+    order: PassSteering.Order
+  ) {
+    var state = ready(4)
+    let ending = order == .cancel ? TransferState.Ending.cancelled : .paused
+    _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    _ = state.admit(2, of: 2, path: "a".path, contents: nil, mustBegin: false)
+    #expect(state.obey(order, 1) == [.cancelExchange(1)])
+    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, ending), .end(2, ending)])
+    #expect(state.jobs.isEmpty && !state.isTaken("a".path))
+  }
+
   @Test func aClaimHasAPathForItself() {
     var state = ready(4)
     #expect(state.claim(1, path: "a".path) == [.granted(1)])
@@ -376,6 +390,8 @@ private struct Outside: Hashable {
   private var placed: [Int: Int] = [:]
   private var claimed: [Int: Int] = [:]
   private var seen: [UInt64: [Int]] = [:]
+  /// Those who had their paths before what happens now.
+  private var holders: Set<UInt64> = []
   /// It says itself that its path is not as it was.
   private var saysSo: UInt64?
   private let mostHeldBack: Int
@@ -471,8 +487,9 @@ private struct Outside: Hashable {
   // MARK: What happens
 
   mutating func happen(_ event: Event) {
+    holders = Set(state.jobs.filter { isHolder($0, of: $0.value.path) }.map(\.key))
     happenNow(event)
-    saysSo = nil
+    (holders, saysSo) = ([], nil)
   }
 
   private mutating func happenNow(_ event: Event) {
@@ -630,6 +647,10 @@ private struct Outside: Hashable {
   private mutating func check(_ id: UInt64, _ ending: TransferState.Ending) {
     if ending == .stale, saysSo != id, seen[id] == there(id) {
       fault = "\(id) is stale, and nothing was placed"
+    }
+    guard ending == .cancelled || ending == .paused, holders.contains(id) else { return }
+    if let other = state.jobs.first(where: { !$0.value.isClaim && $0.value.path == path(id) }) {
+      fault = "\(other.key) begins anew what an order ended"
     }
   }
 

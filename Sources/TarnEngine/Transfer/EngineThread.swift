@@ -757,7 +757,8 @@ final class EngineThread {
       return try order == .retry && beginAgain(path) ? .done : .notThere
     }
     if order == .retry, job.isEnding, jobs[id]?.submission.isPaused(path) == false {
-      jobs[id]?.isWantedAgain = true
+      // Those who wait for the path end with it.
+      for id in state.transfers(at: path) { jobs[id]?.isWantedAgain = true }
       return .done
     }
     guard let actions = state.obey(order, id) else { return .wasSo }
@@ -765,12 +766,14 @@ final class EngineThread {
     return .done
   }
 
+  /// Whoever was to bring it begins again.
   private func beginAgain(_ path: RelativePath) throws -> Bool {
+    var isBegun = false
     for submission in submissions.map(\.submission) {
       guard let (action, entry, ordinal) = submission.takeBack(path) else { continue }
+      isBegun = true
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: true)
-      return true
     }
-    return false
+    return isBegun
   }
 }

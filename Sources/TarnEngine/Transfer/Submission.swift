@@ -321,7 +321,7 @@ final class Submission {
   func cancel(_ job: Job) {
     keepPartial(job)
     let message = "its transfer was cancelled; the next pass tries again"
-    noteNow(account.fail(job.entry, code: Self.cancelledCode, message: message))
+    noteNow(account.fail(job.entry, code: Self.cancelledCode, message: message, isOrder: true))
     steeredAway[job.entry.path] = (job.action, job.ordinal, Self.cancelledCode)
   }
 

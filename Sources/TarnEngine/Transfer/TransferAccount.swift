@@ -100,18 +100,19 @@ final class TransferAccount {
   }
 
   @discardableResult
-  func fail(_ entry: Entry, code: String, message: String) -> Problem {
+  func fail(_ entry: Entry, code: String, message: String, isOrder: Bool = false) -> Problem {
     if entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
-    return fail(entry.path, code: code, message: message)
+    return fail(entry.path, code: code, message: message, isOrder: isOrder)
   }
 
+  /// - Parameter isOrder: a person ended it, whatever a manifest says of it: it is told, and can be taken back.
   @discardableResult
-  func fail(_ path: RelativePath, code: String, message: String) -> Problem {
+  func fail(_ path: RelativePath, code: String, message: String, isOrder: Bool = false) -> Problem {
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
       seen: early?.standing[path.bytes]?.seen ?? client.now)
-    if mayBeSuperseded?() == true { untold += 1 } else { report(problem) }
+    if !isOrder, mayBeSuperseded?() == true { untold += 1 } else { report(problem) }
     return problem
   }
 

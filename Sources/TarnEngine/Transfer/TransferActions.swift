@@ -16,12 +16,14 @@ extension TransferState {
     /// Nothing more is begun: what came of it is kept.
     case stopped
 
-    /// What becomes of those who wait for its path: a file was placed there, so that they have to look again. nil where the first of
-    /// them goes on: nothing was brought.
+    /// What becomes of those who wait for its path: a file was placed there, so that they have to look again; or a person's order
+    /// ended it, which names the path, whoever would bring it, so that nobody begins it anew. (Only who cancels all that it submitted
+    /// leaves alone what others wait for.) nil where the first of them goes on: nothing was brought.
     var ofThoseWhoWait: Ending? {
       switch self {
       case .placed, .unchanged: .stale
-      case .stale, .failed, .noSpace, .cancelled, .paused, .abandoned, .stopped: nil
+      case .cancelled, .paused: self
+      case .stale, .failed, .noSpace, .abandoned, .stopped: nil
       }
     }
   }
