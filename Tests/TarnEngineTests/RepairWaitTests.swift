@@ -154,6 +154,57 @@ import Testing
     #expect(try pass.wait().isInSync && world.isConverged)
   }
 
+  /// Somebody put it back since it was cancelled.
+  @Test func whatIsTriedAgainIsLookedAtFirst() throws {
+    let world = try world()
+    let steering = PassSteering()
+    world.steering = steering
+    let (slow, other) = (hold("a", of: world), hold("b", of: world))
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    let repair = try world.beginRepair(["a", "b"].map(itself))
+    awaitRequests(of: "a", world)
+    awaitRequests(of: "b", world)
+    #expect(steering.give(.cancel, "a".path) == .done)
+    world.await { world.log.problems.map(\.code) == ["cancelled"] }
+    world.folder.write("a".path, "text of a".bytes)
+    #expect(steering.give(.retry, "a".path) == .done)
+    other.open()
+    let report = try repair.wait().report
+    #expect(report.problems.isEmpty && requests(of: "a", world) == 1 && world.isConverged)
+    slow.open()
+  }
+
+  /// That it is done would be no answer: nobody brings it.
+  @Test func whatIsWantedNoMoreIsNotTriedAgain() throws {
+    let world = try world()
+    let steering = PassSteering()
+    world.steering = steering
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequests(of: "a", world)
+    // The order comes before the end of the exchange, for which the engine has no time.
+    let (isBusy, mayGoOn) = (Gate(), Gate())
+    world.engine.follow { _ in
+      isBusy.open()
+      mayGoOn.wait()
+      return nil
+    }
+    isBusy.wait()
+    let (thread, answer) = (Locked<ThreadState?>(nil), Locked<PassSteering.Answer?>(nil))
+    let order = try WorkerThread.start(name: "order") {
+      thread.withLock { $0 = .current }
+      let said = steering.give(.retry, "a".path)
+      answer.withLock { $0 = said }
+    }
+    #expect(isSoInTime { thread.withLock { $0 }?.isAsleep == true })
+    mayGoOn.open()
+    order.join()
+    #expect(answer.withLock { $0 } == .notThere)
+    #expect(try repair.wait().isSuperseded && requests(of: "a", world) == 1)
+    slow.open()
+  }
+
   // MARK: One file that dribbles
 
   /// Of one that waits for nobody.

@@ -757,6 +757,8 @@ final class EngineThread {
       return try order == .retry && beginAgain(path) ? .done : .notThere
     }
     if order == .retry, job.isEnding, jobs[id]?.submission.isPaused(path) == false {
+      // What nobody wants any more is not brought, and that is said.
+      guard job.wish != .abandon else { return try beginAgain(path) ? .done : .notThere }
       // Those who wait for the path end with it.
       for id in state.transfers(at: path) { jobs[id]?.isWantedAgain = true }
       return .done
@@ -766,12 +768,16 @@ final class EngineThread {
     return .done
   }
 
-  /// Whoever was to bring it begins again.
+  /// Whoever was to bring it begins again, if what was seen there then holds.
   private func beginAgain(_ path: RelativePath) throws -> Bool {
     var isBegun = false
     for submission in submissions.map(\.submission) {
       guard let (action, entry, ordinal) = submission.takeBack(path) else { continue }
       isBegun = true
+      guard try submission.isAsSeen(action, mustLook: true) else {
+        submission.decideAgain(action)
+        continue
+      }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: true)
     }
     return isBegun
