@@ -195,6 +195,18 @@ import Testing
     #expect(state.jobs.isEmpty && !state.isTaken("a".path))
   }
 
+  /// It gets its name already; should it not, the manifest that wanted it holds no more.
+  @Test func aFailureOfWhatIsWantedNoMoreIsNotTold() {
+    var state = ready(4)
+    _ = state.admit(1, of: 2, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    _ = state.answered(1, .checked)
+    #expect(state.abandon(1) == [] && state.jobs[1]?.isEnding == false)
+    var placed = state
+    #expect(placed.published(1, .placed) == [.release(5), .end(1, .placed)])
+    #expect(state.published(1, .failed) == [.release(5), .end(1, .abandoned)])
+  }
+
   @Test func aClaimHasAPathForItself() {
     var state = ready(4)
     #expect(state.claim(1, path: "a".path) == [.granted(1)])
@@ -390,6 +402,7 @@ private struct Outside: Hashable {
   private var placed: [Int: Int] = [:]
   private var claimed: [Int: Int] = [:]
   private var seen: [UInt64: [Int]] = [:]
+  private var abandoned: Set<UInt64> = []
   /// Those who had their paths before what happens now.
   private var holders: Set<UInt64> = []
   /// It says itself that its path is not as it was.
@@ -518,7 +531,9 @@ private struct Outside: Hashable {
       claimed[of(id).path, default: 0] += 1
       perform(state.yield(id))
     case .order(let order, let id): perform(state.obey(order, id) ?? [])
-    case .abandon(let id): perform(state.abandon(id))
+    case .abandon(let id):
+      abandoned.insert(id)
+      perform(state.abandon(id))
     case .hurry: perform(state.hurry())
     case .tick: perform(state.tick(Instant(nanoseconds: 1)))
     case .stop(let client): perform(state.stop(number(client)))
@@ -605,7 +620,7 @@ private struct Outside: Hashable {
       if !granted.insert(id).inserted { fault = "\(id) is granted twice" }
     case .postpone(let id), .setAside(let id), .end(let id, _):
       if case .end(_, let ending) = action { check(id, ending) }
-      seen[id] = nil
+      (seen[id], _) = (nil, abandoned.remove(id))
       switch action {
       case .postpone: returning.append(Returning(id: id, isCopy: false))
       // A second time it has failed for good.
@@ -648,6 +663,7 @@ private struct Outside: Hashable {
     if ending == .stale, saysSo != id, seen[id] == there(id) {
       fault = "\(id) is stale, and nothing was placed"
     }
+    if ending == .failed, abandoned.contains(id) { fault = "\(id) is wanted no more, and is told" }
     guard ending == .cancelled || ending == .paused, holders.contains(id) else { return }
     if let other = state.jobs.first(where: { !$0.value.isClaim && $0.value.path == path(id) }) {
       fault = "\(other.key) begins anew what an order ended"

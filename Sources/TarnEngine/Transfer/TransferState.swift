@@ -87,7 +87,7 @@ struct TransferState: Hashable {
     }
 
     /// An order, or whoever wanted it, ends it.
-    var isEnding: Bool { wish != nil && wish != .copy }
+    var isEnding: Bool { wish != nil && wish != .copy && state != .publishing }
   }
 
   /// What a client has here.
@@ -586,7 +586,7 @@ struct TransferState: Hashable {
 
   // MARK: Ending
 
-  /// Why is not told of what nobody wants any more.
+  /// Why is not told of what nobody wants any more: whatever it was at.
   private mutating func fail(_ id: JobID) -> [Action] {
     end(id, jobs[id]?.wish == .abandon ? .abandoned : .failed)
   }
@@ -706,11 +706,8 @@ struct TransferState: Hashable {
     }
   }
 
-  /// Nobody wants its bytes any more, for another manifest holds. What gets its name already is not stopped.
-  mutating func abandon(_ id: JobID) -> [Action] {
-    guard let job = jobs[id], job.state != .publishing else { return [] }
-    return wish(.abandon, of: id)
-  }
+  /// Nobody wants its bytes any more, for another manifest holds. What gets its name already is not stopped; should it fail, nobody is told.
+  mutating func abandon(_ id: JobID) -> [Action] { wish(.abandon, of: id) }
 
   /// Whatever it is at, it goes no further than to its next step.
   private mutating func wish(_ wish: Wish, of id: JobID) -> [Action] {
