@@ -213,6 +213,43 @@ import Testing
     return try repair.wait()
   }
 
+  /// Another repair would only wait for it, as long as it takes.
+  @Test func whatARepairBringsIsLeftToIt() throws {
+    let world = try world()
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let first = try world.beginRepair([itself("a")])
+    awaitRequests(of: "a", world)
+    world.folder.delete("b".path)
+    for regions in [[itself("a"), itself("b")], [.everything], [itself("a")]] {
+      let report = try ended(world.beginRepair(regions))
+      #expect(!report.isSuperseded && !report.needsPass && report.report.problems.isEmpty)
+    }
+    #expect(world.text("b") != nil && requests(of: "a", world) == 1)
+    slow.open()
+    #expect(try first.wait().report.counts.restored == 1 && world.isConverged)
+  }
+
+  /// One of them waits for the pass, and brings it should that end; the others need not.
+  @Test func oneRepairWaitsForWhatAPassBrings() throws {
+    let world = try world(["a", "b", "c"])
+    world.folder.delete("a".path)
+    let slow = hold("a", of: world)
+    let pass = try world.begin()
+    awaitRequests(of: "a", world)
+    world.folder.delete("b".path)
+    let first = try world.beginRepair(["a", "b"].map(itself))
+    // It comes to `a` before it.
+    awaitRequests(of: "b", world)
+    for _ in 0..<3 {
+      world.folder.delete("c".path)
+      #expect(try ended(world.beginRepair(["a", "c"].map(itself))).report.counts.restored == 1)
+    }
+    slow.open()
+    #expect(try pass.wait().isInSync && first.wait().report.counts.restored == 1)
+    #expect(world.isConverged && requests(of: "a", world) == 1)
+  }
+
   // MARK: What changes again and again
 
   // MARK: Bounds

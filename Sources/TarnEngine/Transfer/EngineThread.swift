@@ -278,6 +278,7 @@ final class EngineThread {
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
       if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
+      if submission.isUrgent, isBroughtByRepair(entry) { return }
       if submission.isBlocked(action) { return }
       if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: isAgain)
@@ -287,6 +288,15 @@ final class EngineThread {
   /// Somebody is at work on a path, and not about to end.
   private func isGoingOn(_ path: RelativePath) -> Bool {
     state.isTaken(path) && state.job(at: path).map { state.jobs[$0]?.isEnding == false } ?? true
+  }
+
+  /// Another repair brings the same file there, or waits to, and tells what becomes of it. However long that takes: to wait for it would
+  /// take the place of a repair that can do something.
+  private func isBroughtByRepair(_ entry: Entry) -> Bool {
+    state.transfers(at: entry.path).contains { id in
+      guard let job = jobs[id], job.submission.isUrgent, job.entry == entry else { return false }
+      return !job.submission.stop.isSet && state.jobs[id]?.isEnding == false
+    }
   }
 
   /// What stands at a path is what the feed wants: a repair that brings it need not.
