@@ -359,6 +359,30 @@ import Testing
     #expect(book.begin(now: .at(12)) == [.everything])
   }
 
+  /// A repair that can adopt nothing beside a slow pass looks again ever more seldom; what else changes does not wait for that.
+  @Test(arguments: [Region.everything, Region(RelativePath(trusted: Array("a".utf8)), .itself)])
+  func whatIsLookedAtInVainHoldsUpNothingElse(region: Region) {
+    var book = seen()
+    for now in stride(from: 10, to: 5000, by: 10) {
+      if now == 10 {
+        book.receive(region == .everything ? .tree(nil) : .dirty(path("a")), now: .at(now), random: 0.5)
+      }
+      let regions = book.begin(now: .at(now + 1))
+      guard !regions.isEmpty else { continue }
+      book.beginBringing(looked: .milliseconds(1), now: .at(now + 1), random: 0.5)
+      book.brought(regions, isDone: false, wantsCount: false, now: .at(now + 1))
+    }
+    #expect(!book.isAsLeft && (book.wait(now: .at(5000)) ?? .zero) > .seconds(10))
+    for now in [5000, 5010, 5020] {
+      book.receive(.dirty(path("b")), now: .at(now), random: 0.5)
+      #expect(book.begin(now: .at(now + 1)) == [Region(path("b"), .itself)])
+      book.beginBringing(looked: .milliseconds(1), now: .at(now + 1), random: 0.5)
+      book.brought([Region(path("b"), .itself)], isDone: true, wantsCount: false, now: .at(now + 2))
+    }
+    // And it is not forgotten.
+    #expect((book.wait(now: .at(5030)) ?? .zero) > .zero && book.begin(now: .at(5400)) == [region])
+  }
+
   /// As long as it has not looked itself: it is going to.
   @Test func aLongLookIsNotForBesideAPassThatStillLooks() {
     var book = seen()

@@ -28,7 +28,14 @@ package struct WatchState: Sendable {
   private var pace: Pace
   private var dirt = DirtySet()
   /// Since when all of it has to be looked at, whatever was told; nil when nothing asks for that.
-  private var allSince: Instant?
+  private var allSince: Instant? {
+    didSet { if allSince == nil { allAfter = Instant() } }
+  }
+  /// And not before.
+  private var allAfter = Instant()
+  /// What repairs had looked at in vain, and when it is looked at again: nothing else waits for that.
+  private var resting = DirtySet()
+  private var restsUntil = Instant()
   /// What a repair looks at now.
   private var taken: [Region] = []
   /// Repairs that have looked, and bring what they found to be missing.
@@ -93,6 +100,7 @@ package struct WatchState: Sendable {
       sight = .watching(since: now)
       isSilent = false
       allSince = now
+      allAfter = now
       // What kept repairs from looking may be over with it.
       if failures > 0 { (failures, notBefore) = (0, now) }
     case .blind(let blindness):
@@ -142,6 +150,7 @@ package struct WatchState: Sendable {
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
     return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && bringing == 0
+      && resting.isEmpty
   }
 
   /// Until a repair is due, zero when it is; nil while one looks at the folder, and for a folder that nobody watches.
@@ -151,10 +160,11 @@ package struct WatchState: Sendable {
     guard sight != .off, taken.isEmpty else { return nil }
     var due = Instant.distantFuture
     if looksAtAll(beside: isReading) {
-      due = allSince == nil ? min(nextLook, nextCount ?? .distantFuture) : Instant()
+      due = min(nextLook, allSince == nil ? nextCount ?? .distantFuture : allAfter)
     }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
     if let released = held.values.min() { due = min(due, released) }
+    if !resting.isEmpty { due = min(due, restsUntil) }
     due = max(due, notBefore)
     return due.remaining(at: now)
   }
@@ -179,12 +189,11 @@ package struct WatchState: Sendable {
       if scope != nil { allSince = allSince ?? now }
       return []
     }
-    let isWhole = mayBeWhole && (allSince != nil || now >= nextLook)
+    let isWhole = mayBeWhole && (allSince != nil && now >= allAfter || now >= nextLook)
     // What changed goes first, and counts once it is done.
     onlyCounts = !isWhole && scope == nil
     taken = isWhole || onlyCounts ? [.everything] : scope?.regions ?? []
-    if mayBeWhole { allSince = nil }
-    if taken == [.everything] { nextCount = nil }
+    if taken == [.everything] { (allSince, nextCount) = (nil, nil) }
     count(taken, now: now)
     return taken
   }
@@ -212,6 +221,8 @@ package struct WatchState: Sendable {
       held[path] = nil
       dirt.add(path: path, at: now)
     }
+    guard restsUntil <= now else { return }
+    for region in resting.takeAll()?.regions ?? [] { Self.add(region, to: &dirt, at: now) }
   }
 
   private mutating func count(_ regions: [Region], now: Instant) {
@@ -300,17 +311,31 @@ package struct WatchState: Sendable {
   ///   - wantsCount: as for `end`.
   package mutating func brought(_ regions: [Region], isDone: Bool, wantsCount: Bool, now: Instant) {
     bringing = max(0, bringing - 1)
-    interrupted = isDone ? 0 : interrupted + 1
     guard !isDone else {
+      // Others say nothing of what rests.
+      if resting.isEmpty, allSince == nil { interrupted = 0 }
       if wantsCount { wantCount(now: now) }
       return
     }
-    if regions == [.everything] {
-      allSince = allSince ?? now
-    } else {
-      for region in regions { giveBack(region, now: now) }
+    interrupted += 1
+    rest(regions, until: now + .seconds(Self.backOff.ceiling(interrupted)), now: now)
+  }
+
+  private mutating func rest(_ regions: [Region], until: Instant, now: Instant) {
+    guard regions != [.everything] else {
+      if allSince == nil { (allSince, allAfter) = (now, until) }
+      return
     }
-    notBefore = max(notBefore, now + .seconds(Self.backOff.ceiling(interrupted)))
+    restsUntil = resting.isEmpty ? until : min(restsUntil, until)
+    for region in regions { Self.add(region, to: &resting, at: now) }
+  }
+
+  private static func add(_ region: Region, to dirt: inout DirtySet, at now: Instant) {
+    if let path = region.path, region.extent == .itself {
+      dirt.add(path: path, at: now)
+    } else {
+      dirt.add(tree: region.path, at: now)
+    }
   }
 
   /// Between two countings at least.
