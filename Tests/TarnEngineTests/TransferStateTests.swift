@@ -195,6 +195,22 @@ import Testing
     #expect(state.jobs.isEmpty && !state.isTaken("a".path))
   }
 
+  /// Eight more ask once the first has failed; they are as urgent as who waits still.
+  @Test func whoAsksInPlaceOfAnotherIsAsUrgent() {
+    var state = ready(20)
+    for id in 1...12 as ClosedRange<UInt64> {
+      let isLast = id == 12
+      let begins = state.admit(
+        id, of: isLast ? 2 : 1, path: "f\(id)".path, contents: contents(1), mustBegin: false)
+      #expect(begins == (id == 1 ? [.reserve(1)] : isLast ? [.prioritize(1)] : []))
+      if id == 1 { _ = state.reserved(1, bytes: 5, looks: false) }
+    }
+    _ = state.answered(1, .failed)
+    let asking = state.jobs.filter { $0.value.state == .waiting(.turn) }
+    #expect(asking.count == Duplicates.widening && asking.allSatisfy(\.value.isPrioritized))
+    #expect(state.jobs[12]?.state == .waiting(.duplicate))
+  }
+
   /// It gets its name already; should it not, the manifest that wanted it holds no more.
   @Test func aFailureOfWhatIsWantedNoMoreIsNotTold() {
     var state = ready(4)
@@ -695,7 +711,13 @@ private struct Outside: Hashable {
       }
     if work[id] != expected { fault = "\(id) is \(job.state), and at \(String(describing: work[id]))" }
     if case .waiting = job.state, job.reserved > 0 { fault = "\(id) waits with space" }
-    if job.state == .waiting(.duplicate), !isBrought(job, id) { fault = "\(id) waits for nobody" }
+    if job.state == .waiting(.duplicate) {
+      let bringing = bringing(job, id)
+      if bringing.isEmpty { fault = "\(id) waits for nobody" }
+      if job.isPrioritized, !bringing.contains(where: \.isPrioritized) {
+        fault = "\(id) goes first, and waits for contents that do not"
+      }
+    }
     if (job.state == .claimed) != granted.contains(id) { fault = "\(id) is \(job.state), and granted" }
     if job.state == .waiting(.path),
       let holder = state.jobs.first(where: { isHolder($0, of: job.path) })?.value
@@ -724,11 +746,11 @@ private struct Outside: Hashable {
     }
   }
 
-  private func isBrought(_ job: TransferState.Job, _ id: UInt64) -> Bool {
-    state.jobs.contains { other, its in
+  private func bringing(_ job: TransferState.Job, _ id: UInt64) -> [TransferState.Job] {
+    state.jobs.filter { other, its in
       other != id && its.contents == job.contents && its.state != .waiting(.duplicate)
         && its.state != .waiting(.contents) && its.state != .waiting(.space) && its.state != .waiting(.path)
-    }
+    }.map(\.value)
   }
 
   /// Nothing is at work: something may begin.

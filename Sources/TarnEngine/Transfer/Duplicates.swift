@@ -36,6 +36,8 @@ struct Duplicates: Hashable {
     var waiting: [UInt64] = []
     /// How many more may ask.
     var allowed = 0
+    /// Somebody in a hurry waits for them, or did.
+    var isHurried = false
   }
 
   private var placed: Set<Key> = []
@@ -80,8 +82,16 @@ struct Duplicates: Hashable {
 
   func isPlaced(_ contents: Contents) -> Bool { placed.contains(contents.key) }
 
-  /// Those that ask for it.
-  func asking(_ contents: Contents?) -> Set<UInt64> { contents.flatMap { coming[$0.key]?.asking } ?? [] }
+  /// Somebody waits who is in a hurry.
+  ///
+  /// - Returns: those that ask for it; `isHurried` tells it who asks later.
+  mutating func hurry(_ contents: Contents?) -> Set<UInt64> {
+    guard let key = contents?.key else { return [] }
+    coming[key]?.isHurried = true
+    return coming[key]?.asking ?? []
+  }
+
+  func isHurried(_ contents: Contents?) -> Bool { contents.flatMap { coming[$0.key]?.isHurried } ?? false }
 
   /// The job did not find them in the folder any more, and asks for them.
   mutating func lost(_ id: UInt64, _ contents: Contents?) {

@@ -308,7 +308,7 @@ struct TransferState: Hashable {
     guard let job = jobs[id], job.isPrioritized else { return [] }
     switch job.state {
     case .waiting(.path): return paths[job.path].map { prioritize($0.holder) } ?? []
-    case .waiting(.duplicate): return duplicates.asking(job.contents).sorted().flatMap { prioritize($0) }
+    case .waiting(.duplicate): return duplicates.hurry(job.contents).sorted().flatMap { prioritize($0) }
     case .asking: return [.prioritize(id)]
     default: return []
     }
@@ -347,10 +347,16 @@ struct TransferState: Hashable {
     case .full: return remove(id, job) + [.postpone(id)]
     case .first, .placed:
       move(id, to: .waiting(.turn))
-      guard inTurn else { return [.reserve(id)] }
+      let lent = inheritPriority(id)
+      guard inTurn else { return lent + [.reserve(id)] }
       clients[job.client]?.ready.append(id)
-      return []
+      return lent
     }
+  }
+
+  /// Somebody in a hurry waits for its contents.
+  private mutating func inheritPriority(_ id: JobID) -> [Action] {
+    duplicates.isHurried(jobs[id]?.contents) ? prioritize(id) : []
   }
 
   /// Begins one of those that waited for a duplicate or for space.
@@ -651,6 +657,7 @@ struct TransferState: Hashable {
   private mutating func free(_ ids: [JobID]) {
     for id in ids where jobs[id]?.state == .waiting(.duplicate) {
       move(id, to: .waiting(.turn))
+      _ = inheritPriority(id)
       if let client = jobs[id]?.client { clients[client]?.ready.append(id) }
     }
   }
