@@ -252,6 +252,23 @@ import Testing
 
   // MARK: What changes again and again
 
+  /// It makes way for a directory once nobody is at work there any more.
+  @Test func whatMakesWayWaitsForItsPath() throws {
+    let world = World()
+    try world.fill("d", "text of d")
+    world.unlist("d")
+    world.want("c", "text of c")
+    world.want("d/x", "text of x")
+    let pass = try world.engine.claiming(["d".path]) {
+      let pass = try world.beginBeside()
+      world.await { world.text("c") != nil }
+      #expect(world.text("d") != nil && world.text("d/x") == nil)
+      return pass
+    }
+    let report = try pass.wait()
+    #expect(report.isInSync && world.isConverged, "\(report.problems)")
+  }
+
   // MARK: Bounds
 
   /// Too many parts of a folder are all of it.

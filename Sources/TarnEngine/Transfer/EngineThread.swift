@@ -242,7 +242,7 @@ final class EngineThread {
       let begun = state.beginNext(client)
       if let begun { try perform(begun) }
       guard hasPlace(submission) else { return false }
-      if state.isCramped(client) {
+      if state.isCramped(client) || isHeldUp(submission) {
         guard begun != nil else { return false }
       } else if let (action, ordinal) = try submission.plan.next() {
         try admit(action, ordinal: ordinal, of: submission)
@@ -255,22 +255,26 @@ final class EngineThread {
     return true
   }
 
+  /// The next file is to make way, and somebody is at work there. That is over soon, for the manifest has a directory in its place.
+  private func isHeldUp(_ submission: Submission) -> Bool {
+    submission.plan.upcoming.map { $0.kind == .delete && state.isTaken($0.path) } ?? false
+  }
+
   /// - Parameter isAgain: it was left once, and is not left again.
   private func admit(
     _ action: Action, ordinal: Int, of submission: Submission, isAgain: Bool = false
   ) throws {
     switch action.kind {
-    case .adopt, .delete:
+    case .adopt:
       if state.isTaken(action.path) {
         // Who is at work there says what becomes of it: a repair looks again.
         if submission.isUrgent { return submission.isSuperseded = true }
-        guard try action.kind == .adopt && abandonRepair(at: action.path) else {
-          return submission.decideAgain(action)
-        }
+        guard try abandonRepair(at: action.path) else { return submission.decideAgain(action) }
       }
       if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
-      if action.kind == .delete { return try submission.removeInTheWay(action) }
       try submission.adopt(action, isTaken: isGoingOn)
+    // What stands there it looks at itself.
+    case .delete: try submission.removeInTheWay(action)
     case .inspect: submission.decideAgain(action)
     case .forget:
       // Among the deletions only.

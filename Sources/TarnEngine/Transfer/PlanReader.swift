@@ -18,16 +18,19 @@ struct PlanReader {
     front = try actions.next()
   }
 
+  /// The next action of this phase.
+  var upcoming: Action? { front.flatMap { $0.phase == phases.first ? $0 : nil } }
+
   /// - Returns: the next action of this phase and its place in the plan; nil when the plan has none of it any more.
   mutating func next() throws -> (action: Action, ordinal: Int)? {
-    guard let action = front, action.phase == phases.first else { return nil }
+    guard let action = upcoming else { return nil }
     defer { position += 1 }
     front = try actions.next()
     return (action, position)
   }
 
   /// None of this phase is left, and none is come back to at the moment.
-  var isThrough: Bool { front?.phase != phases.first && !left.isWalking }
+  var isThrough: Bool { upcoming == nil && !left.isWalking }
 
   /// Nothing more is going to be placed after this one.
   var isLastPhase: Bool { phases.count <= 1 }
