@@ -403,7 +403,8 @@ package struct Pass {
     report.wasStopped = stop.isSet
     try forgetBrought(folder, from: &report)
     try tellTrash(report)
-    return submission.isSuperseded || transfers.account.untold > 0
+    return submission.isSuperseded || submission.isUrgent && !submission.stale.isEmpty
+      || transfers.account.untold > 0
   }
 
   /// What failed here, and another client has brought since, is in place.
@@ -474,7 +475,7 @@ package struct Pass {
   }
 
   /// Paths that changed while the plan was carried out go back to the start, twice at most; unless another manifest wants something of
-  /// them otherwise.
+  /// them otherwise. What goes on changing a pass tells, and a repair looks at again later.
   private func settleStale(
     _ transfers: Transfers, _ writer: PlanWriter, and others: [Action], into report: inout PassReport
   ) throws {
@@ -487,7 +488,7 @@ package struct Pass {
       try ports.engine.resubmit(writer.plan, after: transfers).wait()
       open = submission.stale
     }
-    for action in stop.isSet || submission.isSuperseded ? [] : open {
+    for action in stop.isSet || submission.isUrgent ? [] : open {
       observer.report(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
   }

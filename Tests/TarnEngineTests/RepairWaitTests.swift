@@ -252,6 +252,25 @@ import Testing
 
   // MARK: What changes again and again
 
+  /// Each time that it gets its name somebody has written there again: another look later may find it at rest.
+  @Test func whatNeverRestsARepairLooksAtAgain() throws {
+    let world = try world()
+    world.policy.localChanges = .restore
+    let (folder, count) = (world.folder, Locked(0))
+    folder.write("a".path, "changed".bytes)
+    folder.beforeInstall { path in
+      let number = count.withLock { count -> Int in
+        count += 1
+        return count
+      }
+      folder.write(path, "changed \(number)".bytes)
+    }
+    let repair = try world.repairBeside([itself("a")])
+    #expect(repair.isSuperseded && !repair.needsPass && world.log.problems.isEmpty)
+    folder.beforeInstall(nil)
+    #expect(try !world.repairBeside([itself("a")]).isSuperseded && world.text("a") == "text of a")
+  }
+
   /// It makes way for a directory once nobody is at work there any more.
   @Test func whatMakesWayWaitsForItsPath() throws {
     let world = World()
