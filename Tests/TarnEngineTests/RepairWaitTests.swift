@@ -310,4 +310,18 @@ import Testing
     }
   }
 
+  /// Without a thread nobody keeps a path for who claims it: others may be at work there as soon as there is one.
+  @Test func aClaimWaitsForAThread() throws {
+    let attempts = Locked(0)
+    let engine = TransferEngine { body in
+      let number = attempts.withLock { count -> Int in
+        count += 1
+        return count
+      }
+      guard number > 2 else { throw ThreadFailure(number: 11) }
+      _ = try WorkerThread.start(name: "tarn-engine", stackSize: 8 << 20, body: body)
+    }
+    #expect(engine.claiming(["a".path]) { attempts.withLock { $0 } } == 3)
+    engine.close()
+  }
 }

@@ -43,8 +43,11 @@ final class EngineThread {
   }
 
   /// There is no thread to run on: whoever submits hears so.
-  func refuseAll(_ failure: PassFailure) {
-    repeat { refuse(failure) } while !isOver()
+  ///
+  /// - Returns: false where somebody waits for paths: without a thread nobody can keep them for him.
+  func refuseAll(_ failure: PassFailure) -> Bool {
+    refuse(failure, opensClaims: false)
+    return isOver()
   }
 
   private func open(_ transfers: Transfers) {
@@ -86,7 +89,7 @@ final class EngineThread {
   }
 
   /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
-  private func refuse(_ failure: PassFailure) {
+  private func refuse(_ failure: PassFailure, opensClaims: Bool = true) {
     for job in jobs.values { job.download.map(job.submission.client.downloader.cancel) }
     end()
     for job in jobs.values { job.partial?.close() }
@@ -99,7 +102,8 @@ final class EngineThread {
     for message in waiting {
       switch message {
       case .submit(let transfers): transfers.end(.failure(failure))
-      case .claim(let claim): claim.granted.open()
+      case .claim(let claim) where opensClaims: claim.granted.open()
+      case .claim: inbox.withLock { $0.messages.append(message) }
       case .steer(_, _, let answer): answer(.notThere)
       case .yield, .follow, .job, .hurry, .stopped: break
       }

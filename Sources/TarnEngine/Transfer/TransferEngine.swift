@@ -47,7 +47,16 @@ package final class TransferEngine: Sendable {
   /// Repairs record one after the other: what they add to is in the ledger.
   let repairRecords = Turns()
 
-  package init() {}
+  private let startThread: ThreadStarter
+
+  /// Runs something on a thread of its own.
+  typealias ThreadStarter = @Sendable (@escaping @Sendable () -> Void) throws -> Void
+
+  package convenience init() {
+    self.init { body in _ = try WorkerThread.start(name: "tarn-engine", stackSize: 8 << 20, body: body) }
+  }
+
+  init(startThread: @escaping ThreadStarter) { self.startThread = startThread }
 
   /// Hands a plan over, which nobody changes any more. After a failure of the folder or the ledger it ends with the reason of that.
   ///
@@ -203,13 +212,18 @@ package final class TransferEngine: Sendable {
       defer { inbox.isRunning = true }
       return !inbox.isRunning
     }
-    guard isNew else { return }
-    do {
-      _ = try WorkerThread.start(name: "tarn-engine", stackSize: 8 << 20) { [inbox, promises] in
-        EngineThread(inbox, promises).run()
+    if isNew { begin() }
+  }
+
+  private func begin() {
+    while true {
+      do {
+        return try startThread { [inbox, promises] in EngineThread(inbox, promises).run() }
+      } catch {
+        if EngineThread(inbox, promises).refuseAll(PassFailure(translating: error)) { return }
+        // Who waits for paths goes on waiting: others may be at work there once there is a thread.
+        WorkerThread.sleep(microseconds: 100_000)
       }
-    } catch {
-      EngineThread(inbox, promises).refuseAll(PassFailure(translating: error))
     }
   }
 }
