@@ -63,6 +63,12 @@ import Testing
     return Waiting(pass: pass, repair: repair, slow: slow)
   }
 
+  /// Of one that waits for nobody.
+  private func ended<Report>(_ work: World.Running<Report>) throws -> Report {
+    try #require(isSoInTime { work.isOver })
+    return try work.wait()
+  }
+
   // MARK: What goes on
 
   /// An index names what is there: it waits for who brings that in place of another one.
@@ -88,7 +94,7 @@ import Testing
     world.folder.write("a".path, "text of a".bytes)
     waiting.repair.stop.set()
     _ = try waiting.repair.wait()
-    #expect(try waiting.pass.wait().isInSync && world.isConverged && requests(of: "a", world) == 1)
+    #expect(try ended(waiting.pass).isInSync && world.isConverged && requests(of: "a", world) == 1)
     waiting.slow.open()
   }
 
@@ -123,7 +129,7 @@ import Testing
     let waiting = try waiting(world)
     #expect(steering.give(.cancel, "a".path) == .done)
     #expect(try waiting.repair.wait().report.problems.map(\.code) == ["cancelled"])
-    let report = try waiting.pass.wait()
+    let report = try ended(waiting.pass)
     #expect(report.problems.map(\.code) == ["cancelled"] && report.counts.failed == 1)
     #expect(requests(of: "a", world) == 1 && world.text("a") == nil)
     waiting.slow.open()
@@ -169,7 +175,7 @@ import Testing
     world.folder.write("a".path, "text of a".bytes)
     #expect(steering.give(.retry, "a".path) == .done)
     other.open()
-    let report = try repair.wait().report
+    let report = try ended(repair).report
     #expect(report.problems.isEmpty && requests(of: "a", world) == 1 && world.isConverged)
     slow.open()
   }
@@ -206,12 +212,6 @@ import Testing
   }
 
   // MARK: One file that dribbles
-
-  /// Of one that waits for nobody.
-  private func ended(_ repair: World.Running<RepairReport>) throws -> RepairReport {
-    try #require(isSoInTime { repair.isOver })
-    return try repair.wait()
-  }
 
   /// Another repair would only wait for it, as long as it takes.
   @Test func whatARepairBringsIsLeftToIt() throws {
