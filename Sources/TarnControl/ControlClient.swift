@@ -30,19 +30,22 @@ package final class ControlClient: Sendable {
   }
 
   private let path: String
-  private let limits: Limits
-  private let group: MultiThreadedEventLoopGroup
+  let limits: Limits
+  let group: MultiThreadedEventLoopGroup
+  private let sharesThreads: Bool
   private let open = Locked(Open())
 
-  package init(socketPath: String, limits: Limits = Limits()) {
+  /// - Parameter sharesThreads: it works on the threads that all such clients of the process have, in place of one of its own.
+  package init(socketPath: String, limits: Limits = Limits(), sharesThreads: Bool = false) {
     path = socketPath
     self.limits = limits
-    group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    self.sharesThreads = sharesThreads
+    group = sharesThreads ? .singleton : MultiThreadedEventLoopGroup(numberOfThreads: 1)
   }
 
   deinit {
     // Does not wait: this may be the loop's own thread.
-    group.shutdownGracefully { _ in }
+    if !sharesThreads { group.shutdownGracefully { _ in } }
   }
 
   // MARK: - Questions and commands
@@ -240,14 +243,14 @@ package final class ControlClient: Sendable {
     (cursor.map { [("after", $0)] } ?? []) + mirrors.map { ("mirror", $0) }
   }
 
-  private func failure(_ answer: Exchange.Answer) -> any Error {
+  func failure(_ answer: Exchange.Answer) -> any Error {
     if answer.isTarn, let failure = ControlJSON.decode(ControlFailure.self, from: answer.body) {
       return failure
     }
     return unreachable(.notATarn)
   }
 
-  private func unreachable(_ reason: ControlUnreachable.Reason) -> ControlUnreachable {
+  func unreachable(_ reason: ControlUnreachable.Reason) -> ControlUnreachable {
     ControlUnreachable(reason, path)
   }
 
@@ -265,7 +268,7 @@ package final class ControlClient: Sendable {
     let deadline = clock.now + limits.connecting
     while true {
       do {
-        let channel = try bootstrap.connect(to: try Self.address(path)).wait()
+        let channel = try bootstrap.connect(to: try address()).wait()
         try enter(channel)
         return channel
       } catch let failure as ControlUnreachable {
@@ -278,6 +281,8 @@ package final class ControlClient: Sendable {
       }
     }
   }
+
+  func address() throws -> SocketAddress { try Self.address(path) }
 
   /// NIO's own way from a path takes 103 bytes, what all its systems can; Linux has 107.
   private static func address(_ path: String) throws -> SocketAddress {
@@ -292,7 +297,7 @@ package final class ControlClient: Sendable {
     return SocketAddress(raw)
   }
 
-  private func reason(_ error: any Error) -> ControlUnreachable.Reason {
+  func reason(_ error: any Error) -> ControlUnreachable.Reason {
     switch error {
     case let error as IOError:
       switch error.errnoCode {
@@ -324,7 +329,7 @@ package final class ControlClient: Sendable {
     channel.close(promise: nil)
   }
 
-  private func send(
+  func send(
     _ method: HTTPMethod, _ route: ControlRoute, parameters: [(String, String)], body: [UInt8],
     to channel: any Channel
   ) {

@@ -25,13 +25,16 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   /// GET: server-sent events, each a `SessionEvent`, whose number is the id. Behind `after` or `Last-Event-ID`; with neither, all that are
   /// not acknowledged.
   case sessionStream = "/v1/session/stream"
+  /// GET: server-sent events of several sessions, each a `SessionNews`, and without an id. Each `from` is `ID:NUMBER`: behind that event of
+  /// that session, 0 for all that are not acknowledged. What cannot be read (any more) is told, and the others go on.
+  case sessionsStream = "/v1/sessions/stream"
   /// POST a `SessionOrder`: `ControlAnswer`.
   case sessionOrder = "/v1/session/order"
 
   package var methods: [String] {
     switch self {
     case .status, .events, .sessions, .sessionEvents: ["GET", "HEAD"]
-    case .stream, .sessionStream: ["GET"]
+    case .stream, .sessionStream, .sessionsStream: ["GET"]
     case .session: ["GET", "PUT"]
     case .tasks: ["GET", "POST"]
     case .command, .reload, .sessionOrder: ["POST"]
@@ -50,19 +53,20 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     case .tasks: ["after", "limit", "session", "state"]
     case .sessionEvents: ["after", "limit", "session"]
     case .sessionStream: ["after", "session"]
+    case .sessionsStream: ["from"]
     case .sessionOrder: ["session"]
     }
   }
 
   /// Those that may come more than once.
-  package static let lists = ["mirror", "state"]
+  package static let lists = ["from", "mirror", "state"]
 
-  package var isStream: Bool { self == .stream || self == .sessionStream }
+  package var isStream: Bool { self == .stream || self == .sessionStream || self == .sessionsStream }
 
   /// It is about the sessions of the agent's own user.
   package var isOfSessions: Bool {
     switch self {
-    case .sessions, .session, .tasks, .sessionEvents, .sessionStream, .sessionOrder: true
+    case .sessions, .session, .tasks, .sessionEvents, .sessionStream, .sessionsStream, .sessionOrder: true
     default: false
     }
   }

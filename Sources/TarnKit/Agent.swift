@@ -11,9 +11,9 @@ public struct Agent: Sendable, Hashable {
   /// - Parameter socket: see `socket`.
   public init(socket: String? = nil) { self.socket = socket }
 
-  func client() -> ControlClient { ControlClient(socketPath: path) }
+  func client() -> ControlClient { ControlClient(socketPath: path, sharesThreads: true) }
 
-  private var path: String {
+  var path: String {
     if let socket { return socket }
     if let given = getenv("TARN_SOCKET") { return String(cString: given) }
     let own = getenv("XDG_RUNTIME_DIR").map { "\(String(cString: $0))/tarn/tarn.sock" }

@@ -1,6 +1,4 @@
-internal import TarnControl
 internal import TarnCore
-internal import TarnRuntime
 
 /// Something that happened in a session. Events are numbered and stored; each is delivered at least once, until it is acknowledged.
 public struct DownloadEvent: Sendable {
@@ -78,69 +76,27 @@ public struct DownloadEvent: Sendable {
   }
 }
 
-extension BackgroundSession {
-  /// The session's events as they come, in their order. The agent may end and begin again meanwhile; nothing is missed.
-  ///
-  /// - Parameter number: behind the event with this number; nil for all that are not acknowledged.
-  /// - Returns: a stream that ends when it is not read any more, or with an error: where there is no such session, or no agent.
-  public func events(after number: Int64? = nil) -> AsyncThrowingStream<DownloadEvent, any Error> {
-    AsyncThrowingStream { continuation in
-      let reader = EventReader(self, after: number ?? 0, continuation)
-      continuation.onTermination = { _ in reader.end() }
-      reader.start()
+extension DownloadEvent.Kind {
+  /// The task has ended with it.
+  var isEnd: Bool {
+    switch self {
+    case .finished, .failed, .cancelled: true
+    default: false
     }
   }
 }
 
-/// Follows a session on a thread of its own.
-private final class EventReader: Sendable {
-  private let session: BackgroundSession
-  private let first: Int64
-  private let continuation: AsyncThrowingStream<DownloadEvent, any Error>.Continuation
-  private let client: ControlClient
-  private let ended = Gate()
-
-  init(
-    _ session: BackgroundSession, after number: Int64,
-    _ continuation: AsyncThrowingStream<DownloadEvent, any Error>.Continuation
-  ) {
-    (self.session, self.first, self.continuation) = (session, number, continuation)
-    client = session.agent.client()
-  }
-
-  func start() {
-    do {
-      _ = try WorkerThread.start(name: "tarn-events") { [self] in run() }
-    } catch {
-      continuation.finish(throwing: TarnError.failed("no thread can be made"))
-    }
-  }
-
-  func end() {
-    ended.open()
-    client.end()
-  }
-
-  private func run() {
-    var reached = first
-    var failures = 0
-    while !ended.isOpen {
-      do {
-        _ = try client.followSession(session.identifier, after: reached) { event in
-          (reached, failures) = (event.number, 0)
-          if let event = DownloadEvent(event, session) { continuation.yield(event) }
-          return !ended.isOpen
-        }
-      } catch {
-        let error = TarnError(error)
-        // An agent that begins again is waited for, for a while.
-        guard case .agentUnavailable = error, failures < 30 else {
-          return continuation.finish(throwing: error)
-        }
-        failures += 1
-      }
-      if ended.wait(atMost: .seconds(1)) { break }
-    }
-    continuation.finish()
+extension BackgroundSession {
+  /// The session's events as they come, in their order. The agent may end and begin again meanwhile; nothing is missed.
+  ///
+  /// All handles of a process that read events of one agent share one connection, and none has a thread of its own. A reader that is slow
+  /// is waited for: what it has not taken stays with the agent.
+  ///
+  /// - Parameter number: behind the event with this number; nil for all that are not acknowledged.
+  /// - Returns: a stream that ends when it is not read any more, or with a `TarnError`: where there is no such session, or no agent for
+  ///   half a minute.
+  public func events(after number: Int64? = nil) -> AsyncThrowingStream<DownloadEvent, any Error> {
+    let reader = EventReader(self, after: number ?? 0)
+    return AsyncThrowingStream { try await reader.next() }
   }
 }

@@ -52,6 +52,23 @@ struct ControlRequest: Sendable {
     return id
   }
 
+  /// Which sessions are read, and from where on.
+  func places() throws(ControlFailure) -> [SessionPlace] {
+    var places: [SessionPlace] = []
+    for text in values["from"] ?? [] {
+      guard let place = SessionPlace(text), !places.contains(where: { $0.session == place.session }) else {
+        throw ControlFailure(
+          .usage, code: "parameter-malformed",
+          "the parameter from is ID:NUMBER, one for each session, not \(Printable.escape(text))")
+      }
+      places.append(place)
+    }
+    guard !places.isEmpty else {
+      throw ControlFailure(.usage, code: "session-missing", "\(route.rawValue) wants the parameter from")
+    }
+    return places
+  }
+
   func states() throws(ControlFailure) -> [TaskState] {
     var states: [TaskState] = []
     for text in values["state"] ?? [] {

@@ -1,3 +1,5 @@
+internal import TarnRuntime
+
 /// A socket to listen at.
 package struct ControlSocket: Sendable, Equatable {
   package enum Rights: Sendable, Equatable {
@@ -32,10 +34,11 @@ package struct ControlLimits: Sendable {
   /// Connections at once to each socket, streams among them. Where all places are taken, one that asks nothing gives its own away: it
   /// is closed, the one first that is silent longest. Where all of them wait for answers a few more are told so (503), others
   /// closed at once.
-  package var connections = 64
+  package var connections = max(64, min(320, OpenFiles.limit / 3))
   /// The same for a socket with the redacted status, so that it never takes the places of those who steer.
   package var everyone = 16
-  package var streams = 16
+  /// They cost a task and a descriptor each, and no thread.
+  package var streams = max(16, min(256, OpenFiles.limit / 4))
   /// Bytes of a request's head, and of its body.
   package var head = 32 << 10
   package var body = 64 << 10

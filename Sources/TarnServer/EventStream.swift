@@ -20,6 +20,7 @@ struct EventStream: Sendable {
     /// - Parameter folders: where all mirrors are asked: which they were at the beginning.
     case mirrors(any AgentPort, [String], folders: [String: String]?)
     case session(any SessionPort, String)
+    case sessions(SessionReading)
 
     /// - Returns: nil where the mirrors are not what they were: of one that is gone nothing is told here, and whoever reads is to
     ///   look anew.
@@ -31,6 +32,7 @@ struct EventStream: Sendable {
       case .session(let sessions, let id):
         let after = try ControlRequest.place(cursor)
         return try EventStream.page(try sessions.events(of: id, after: after, limit: limit), after: after)
+      case .sessions(let reading): return try EventStream.page(try reading.page(limit: limit))
       }
     }
   }
@@ -63,7 +65,11 @@ struct EventStream: Sendable {
         () throws(ControlFailure) in
         // First of all: what comes between a page and the next rings.
         let (source, beginning): (Source, String)
-        if asking.route == .sessionStream {
+        if asking.route == .sessionsStream {
+          let reading = SessionReading(agent.sessions, try asking.places())
+          subscription.hold(reading.subscribe { bell.ring() })
+          (source, beginning) = (.sessions(reading), "")
+        } else if asking.route == .sessionStream {
           let id = try asking.session()
           subscription.hold(try agent.sessions.subscribe(id) { bell.ring() })
           (source, beginning) = (.session(agent.sessions, id), asked ?? "0")
@@ -176,6 +182,15 @@ struct EventStream: Sendable {
         + block(name: event.code.rawValue, data: try ControlJSON.encode(event))
     }
     return Page(text: text, cursor: String(page.events.last?.number ?? number), hasMore: page.hasMore)
+  }
+
+  private static func page(_ page: SessionReading.Page) throws(ControlFailure) -> Page {
+    var text: [UInt8] = []
+    for news in page.news {
+      text += block(
+        name: news.event?.code.rawValue ?? "session-ended", data: try ControlJSON.encode(news))
+    }
+    return Page(text: text, cursor: "", hasMore: page.hasMore)
   }
 
   private static func text(_ event: EventDocument) throws(ControlFailure) -> [UInt8] {

@@ -125,7 +125,7 @@ struct Responder: Sendable {
         try connection.refuseAbandoned()
         return try agent.limit(rate)
       }
-    case .stream, .sessionStream:
+    case .stream, .sessionStream, .sessionsStream:
       throw ControlFailure(.defect, code: "no-answer", "a stream is no answer")
     case .sessions: return try await call(loop) { () throws(ControlFailure) in try agent.sessions.list() }
     case .session, .tasks, .sessionEvents, .sessionOrder:

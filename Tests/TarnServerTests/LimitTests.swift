@@ -93,7 +93,7 @@ import Testing
   /// Else whoever opens enough of them keeps all others out until their time is over.
   @Test(arguments: [0, 3, request.count - 1, request.count, request.count + 3])
   func whoAsksNothingKeepsNobodyOut(sent: Int) throws {
-    let stage = try Stage()
+    let stage = try Stage { $0.connections = 64 }
     let text = String(decoding: (Self.request + Self.request).prefix(sent), as: UTF8.self)
     let clients = (0..<200).map { _ in
       let client = stage.raw

@@ -24,6 +24,8 @@ final class FakeAgent: AgentPort {
     var folders = ["m": "/m"]
   }
   let state = Locked(State())
+  let fakes = FakeSessions()
+  var sessions: any SessionPort { fakes }
   /// Calls wait here, when it is there.
   let gate: Gate?
   /// Opens when a call waits at the gate.

@@ -1,0 +1,288 @@
+internal import TarnControl
+internal import TarnCore
+internal import TarnRuntime
+
+/// All that a process reads of the sessions of one agent: over one connection, with no thread for a reader.
+///
+/// When other sessions are read than before, a second connection is made from where the readers are. The first one goes on until the second
+/// has begun, so that the agent never takes a session for one that nobody reads. What both bring is told once.
+final class EventHub: Sendable {
+  /// What reads a session, or one task of it.
+  fileprivate struct Key: Hashable {
+    var session: String
+    var task: Int64?
+  }
+
+  /// A connection, and whom it brings events.
+  fileprivate struct Link {
+    let number: UInt64
+    var stream: NewsStream?
+    var readers: [Key: [UInt64]] = [:]
+    /// The last event that it brought, by session.
+    var reached: [String: Int64] = [:]
+  }
+
+  fileprivate struct State {
+    var queues: [UInt64: EventQueue] = [:]
+    var lastNumber: UInt64 = 0
+    /// It brings events.
+    var link: Link?
+    /// It is to take its place, and has not begun yet.
+    var next: Link?
+    /// By now others are wanted than those of `next`.
+    var isStale = false
+    /// Connections in a row that did not begin.
+    var failures = 0
+    /// The next try comes by itself.
+    var waits = false
+  }
+
+  private static let hubs = Locked<[String: EventHub]>([:])
+  private static let mostFailures = 30
+
+  private let client: ControlClient
+  private let state = Locked(State())
+
+  private init(_ agent: Agent) { client = agent.client() }
+
+  static func of(_ agent: Agent) -> EventHub {
+    hubs.withLock { hubs in
+      if let hub = hubs[agent.path] { return hub }
+      let hub = EventHub(agent)
+      hubs[agent.path] = hub
+      return hub
+    }
+  }
+
+  // MARK: Readers
+
+  func add(_ session: BackgroundSession, _ task: Int64?, after number: Int64) -> UInt64 {
+    let reader = state.withLock { state in
+      state.lastNumber += 1
+      state.queues[state.lastNumber] = EventQueue(session, task, after: number)
+      return state.lastNumber
+    }
+    refresh()
+    return reader
+  }
+
+  func remove(_ reader: UInt64) {
+    let (wake, isLast) = state.withLock { state -> (EventQueue.Wake, Bool) in
+      guard var queue = state.queues.removeValue(forKey: reader) else { return (EventQueue.Wake(), false) }
+      state.leaveOut(reader, queue)
+      let session = queue.session.identifier
+      return (queue.finish(.success(())), !state.queues.values.contains { $0.session.identifier == session })
+    }
+    wake.resume()
+    // Nobody here reads this session any more, and the agent is to know.
+    if isLast { refresh() }
+  }
+
+  func next(_ reader: UInt64) async throws -> DownloadEvent? {
+    let event = try await withCheckedThrowingContinuation { (sleeper: EventQueue.Sleeper) in
+      let wake = state.withLock { state -> EventQueue.Wake? in
+        guard state.queues[reader] != nil else { return EventQueue.Wake(sleepers: [sleeper]) }
+        return state.queues[reader]?.next(sleeper)
+      }
+      wake?.resume()
+    }
+    if state.withLock({ $0.queues[reader]?.comesBack() }) == true { refresh() }
+    return event
+  }
+
+  /// Returns when nothing is missed any more, or the reader has ended.
+  func begun(_ reader: UInt64) async {
+    await withCheckedContinuation { (beginner: CheckedContinuation<Void, Never>) in
+      let wake = state.withLock { state -> EventQueue.Wake? in
+        guard state.queues[reader] != nil else { return EventQueue.Wake(beginners: [beginner]) }
+        return state.queues[reader]?.waitForBegin(beginner)
+      }
+      wake?.resume()
+    }
+  }
+
+  // MARK: Connections
+
+  /// Makes a connection for all who read now, if need be.
+  private func refresh() {
+    let (places, number, superfluous) = state.withLock { state -> ([SessionPlace], UInt64, [NewsStream]) in
+      guard !state.queues.isEmpty else {
+        let links = [state.link, state.next]
+        (state.link, state.next, state.isStale) = (nil, nil, false)
+        return ([], 0, links.compactMap { $0?.stream })
+      }
+      guard state.next == nil else {
+        state.isStale = true
+        return ([], 0, [])
+      }
+      guard !state.waits else { return ([], 0, []) }
+      state.lastNumber += 1
+      let (link, places) = state.makeLink(state.lastNumber)
+      state.next = places.isEmpty ? nil : link
+      return (places, link.number, [])
+    }
+    for stream in superfluous { stream.end() }
+    guard !places.isEmpty else { return }
+    let stream = client.news(from: places) { [weak self] step in self?.hear(step, number) }
+    let isWanted = state.withLock { state in
+      if state.next?.number == number { state.next?.stream = stream }
+      if state.link?.number == number { state.link?.stream = stream }
+      return state.next?.number == number || state.link?.number == number
+    }
+    if !isWanted { stream.end() }
+  }
+
+  private func hear(_ step: NewsStream.Step, _ number: UInt64) {
+    switch step {
+    case .begun: begin(number)
+    case .news(let news): tell(news, number)
+    case .ended(let error): end(error, number)
+    }
+  }
+
+  private func begin(_ number: UInt64) {
+    let (old, wakes, isStale) = state.withLock { state -> (NewsStream?, [EventQueue.Wake], Bool) in
+      guard let next = state.next, next.number == number else { return (nil, [], false) }
+      let old = state.link?.stream
+      (state.link, state.next, state.failures) = (next, nil, 0)
+      let wakes = next.readers.values.joined().compactMap { state.queues[$0]?.begin() }
+      defer { state.isStale = false }
+      return (old, wakes, state.isStale)
+    }
+    old?.end()
+    for wake in wakes { wake.resume() }
+    if isStale { refresh() }
+  }
+
+  private func tell(_ news: SessionNews, _ number: UInt64) {
+    let wakes = state.withLock { state -> [EventQueue.Wake] in
+      guard let link = state.link, link.number == number else { return [] }
+      if let failure = news.failure { return state.finish(news.session, TarnError(failure)) }
+      guard let event = news.event else { return [] }
+      state.link?.reached[news.session] = event.number
+      var readers = link.readers[Key(session: news.session)] ?? []
+      if let task = event.task { readers += link.readers[Key(session: news.session, task: task)] ?? [] }
+      return readers.compactMap { state.give(event, to: $0) }
+    }
+    for wake in wakes { wake.resume() }
+  }
+
+  private func end(_ error: (any Error)?, _ number: UInt64) {
+    let (wakes, isNeeded) = state.withLock { state -> ([EventQueue.Wake], Bool) in
+      if state.link?.number == number {
+        state.noteReached()
+        state.link = nil
+        return ([], state.next == nil)
+      }
+      guard state.next?.number == number else { return ([], false) }
+      (state.next, state.isStale) = (nil, false)
+      state.failures += 1
+      let error = TarnError(error ?? TarnError.failed("the agent ended the connection"))
+      guard state.failures > Self.mostFailures || !Self.mayBeOver(error) else { return ([], true) }
+      state.failures = 0
+      let wakes = state.queues.keys.compactMap { state.queues[$0]?.finish(.failure(error)) }
+      state.link = nil
+      return (wakes, false)
+    }
+    for wake in wakes { wake.resume() }
+    if isNeeded { tryAgain() }
+  }
+
+  /// An agent that begins again is waited for, for a while.
+  private static func mayBeOver(_ error: TarnError) -> Bool {
+    switch error {
+    case .agentUnavailable: true
+    case .refused(let code, _, _):
+      ["stopping", "too-many-streams", "busy", "answer-timed-out", ControlFailure.tooManyConnections]
+        .contains(code)
+    case .failed: false
+    }
+  }
+
+  private func tryAgain() {
+    let isFirst = state.withLock { state in
+      defer { state.waits = true }
+      return !state.waits
+    }
+    guard isFirst else { return }
+    Task {
+      try? await Task.sleep(for: .seconds(1))
+      state.withLock { $0.waits = false }
+      refresh()
+    }
+  }
+}
+
+extension EventHub.State {
+  /// For all who read now, from where they are.
+  fileprivate mutating func makeLink(_ number: UInt64) -> (EventHub.Link, [SessionPlace]) {
+    noteReached()
+    var link = EventHub.Link(number: number)
+    var places: [String: Int64] = [:]
+    for (reader, queue) in queues where queue.end == nil {
+      let session = queue.session.identifier
+      // Of one that nobody has room for nothing is sent; it counts as read all the same.
+      let place = queue.isLeftOut ? Int64.max : queue.reached
+      places[session] = min(places[session] ?? .max, place)
+      guard !queue.isLeftOut else { continue }
+      link.readers[EventHub.Key(session: session, task: queue.task), default: []].append(reader)
+    }
+    return (link, places.map { SessionPlace($0.key, after: $0.value) }.sorted { $0.session < $1.session })
+  }
+
+  /// What the connection brought, and was none of theirs, need not come again for those who read one task.
+  fileprivate mutating func noteReached() {
+    guard let link else { return }
+    for (key, readers) in link.readers {
+      guard key.task != nil, let reached = link.reached[key.session] else { continue }
+      for reader in readers { queues[reader]?.pass(to: reached) }
+    }
+  }
+
+  /// Whoever has no room for it gets nothing more until there is some.
+  fileprivate mutating func give(_ event: SessionEvent, to reader: UInt64) -> EventQueue.Wake? {
+    guard let session = queues[reader]?.session, let shown = DownloadEvent(event, session) else { return nil }
+    let wake = queues[reader]?.take(shown)
+    if let queue = queues[reader], queue.isLeftOut { leaveOut(reader, queue) }
+    return wake
+  }
+
+  fileprivate mutating func leaveOut(_ reader: UInt64, _ queue: EventQueue) {
+    let key = EventHub.Key(session: queue.session.identifier, task: queue.task)
+    link?.readers[key]?.removeAll { $0 == reader }
+    next?.readers[key]?.removeAll { $0 == reader }
+  }
+
+  /// Nothing more comes of a session.
+  fileprivate mutating func finish(_ session: String, _ error: TarnError) -> [EventQueue.Wake] {
+    guard let link else { return [] }
+    let readers = link.readers.filter { $0.key.session == session }.values.joined()
+    return readers.compactMap { queues[$0]?.finish(.failure(error)) }
+  }
+}
+
+/// Reads a session's events, or those of one task, until it is dropped or its task is cancelled.
+final class EventReader: Sendable {
+  private let hub: EventHub
+  private let number: UInt64
+
+  init(_ session: BackgroundSession, task: Int64? = nil, after number: Int64) {
+    hub = EventHub.of(session.agent)
+    self.number = hub.add(session, task, after: number)
+  }
+
+  deinit { hub.remove(number) }
+
+  /// Returns when nothing is missed from now on, or it has ended.
+  func begun() async { await hub.begun(number) }
+
+  /// - Returns: nil where the calling task is cancelled; nothing comes after that.
+  /// - Throws: `TarnError`.
+  func next() async throws -> DownloadEvent? {
+    try await withTaskCancellationHandler {
+      try await hub.next(number)
+    } onCancel: {
+      hub.remove(number)
+    }
+  }
+}

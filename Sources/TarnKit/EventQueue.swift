@@ -1,0 +1,100 @@
+/// The events that one reader has not taken yet. A value.
+struct EventQueue {
+  /// So many may wait; then the reader is left out until it has taken half of them.
+  static let most = 1024
+
+  typealias Sleeper = CheckedContinuation<DownloadEvent?, any Error>
+
+  let session: BackgroundSession
+  /// nil for all of the session.
+  let task: Int64?
+  /// The number of the last event that it got, or that is none for it.
+  private(set) var reached: Int64
+  /// Nothing is missed from now on.
+  private(set) var hasBegun = false
+  private(set) var isLeftOut = false
+  private(set) var end: Result<Void, TarnError>?
+
+  private var events: [DownloadEvent] = []
+  private var taken = 0
+  private var sleepers: [Sleeper] = []
+  private var beginners: [CheckedContinuation<Void, Never>] = []
+
+  init(_ session: BackgroundSession, _ task: Int64?, after number: Int64) {
+    (self.session, self.task, reached) = (session, task, number)
+  }
+
+  private var count: Int { events.count - taken }
+
+  /// Whoever waits, and what for; to be resumed outside of locks.
+  struct Wake {
+    var sleepers: [Sleeper] = []
+    var value: Result<DownloadEvent?, any Error> = .success(nil)
+    var beginners: [CheckedContinuation<Void, Never>] = []
+
+    func resume() {
+      for sleeper in sleepers { sleeper.resume(with: value) }
+      for beginner in beginners { beginner.resume() }
+    }
+  }
+
+  mutating func begin() -> Wake {
+    hasBegun = true
+    defer { beginners = [] }
+    return Wake(beginners: beginners)
+  }
+
+  /// One that it had already is passed over.
+  mutating func take(_ event: DownloadEvent) -> Wake {
+    guard event.number > reached, end == nil, !isLeftOut else { return Wake() }
+    reached = event.number
+    if !sleepers.isEmpty { return Wake(sleepers: [sleepers.removeFirst()], value: .success(event)) }
+    events.append(event)
+    isLeftOut = count >= Self.most
+    return Wake()
+  }
+
+  /// Nothing up to this number is for it.
+  mutating func pass(to number: Int64) { reached = max(reached, number) }
+
+  /// What is waiting is still given; then comes the end.
+  mutating func finish(_ result: Result<Void, TarnError>) -> Wake {
+    guard end == nil else { return Wake() }
+    end = result
+    defer { (sleepers, beginners) = ([], []) }
+    return Wake(sleepers: sleepers, value: ending, beginners: beginners)
+  }
+
+  private var ending: Result<DownloadEvent?, any Error> {
+    if case .failure(let error) = end { .failure(error) } else { .success(nil) }
+  }
+
+  /// - Returns: the next event, or the end; nil where the sleeper waits now.
+  mutating func next(_ sleeper: Sleeper) -> Wake? {
+    if count > 0 {
+      let event = events[taken]
+      taken += 1
+      if taken == events.count || taken == Self.most {
+        events.removeFirst(taken)
+        taken = 0
+      }
+      return Wake(sleepers: [sleeper], value: .success(event))
+    }
+    if end != nil { return Wake(sleepers: [sleeper], value: ending) }
+    sleepers.append(sleeper)
+    return nil
+  }
+
+  mutating func waitForBegin(_ beginner: CheckedContinuation<Void, Never>) -> Wake? {
+    if hasBegun || end != nil { return Wake(beginners: [beginner]) }
+    beginners.append(beginner)
+    return nil
+  }
+
+  /// - Returns: whether it was left out, and has room again.
+  mutating func comesBack() -> Bool {
+    guard isLeftOut, count <= Self.most / 2 else { return false }
+    isLeftOut = false
+    return true
+  }
+}
