@@ -160,6 +160,11 @@ public struct BackgroundSession: Sendable, Hashable {
     try await self.order(order)
   }
 
+  /// Events up to this number were acknowledged.
+  public var acknowledged: Int64 {
+    get async throws(TarnError) { try await document().acknowledged }
+  }
+
   func order(_ order: SessionOrder) async throws(TarnError) {
     _ = try await agent.ask { try $0.order(order, identifier) }
   }

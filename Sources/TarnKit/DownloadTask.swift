@@ -1,3 +1,4 @@
+internal import TarnControl
 internal import TarnCore
 
 /// A handle of one download of a session. A value: dropping it cancels nothing.
@@ -17,6 +18,9 @@ public struct DownloadTask: Sendable, Hashable {
     /// Something failed that may be over in a while, or needs an answer.
     case waiting
     case finished, failed, cancelled
+
+    /// Nothing more happens by itself.
+    public var isEnd: Bool { self == .finished || self == .failed || self == .cancelled }
   }
 
   /// How a task is, at an instant.
@@ -47,7 +51,7 @@ public struct DownloadTask: Sendable, Hashable {
       progress = Progress(
         received: document.received ?? record.bytes ?? 0,
         expected: record.bytes ?? document.expected ?? record.request.expectedBytes,
-        bytesPerSecond: document.rate ?? 0)
+        bytesPerSecond: document.rate ?? 0, isFinished: record.state == .finished)
     }
   }
 
@@ -58,12 +62,36 @@ public struct DownloadTask: Sendable, Hashable {
     /// Bytes of the whole file; nil where neither the server nor the request says.
     public var expected: UInt64?
     public var bytesPerSecond: UInt64
+    /// The file is there, and verified.
+    public var isFinished: Bool
 
-    /// From 0 to 1; nil where the size is not known. Only a finished file is 1.
+    /// From 0 to 1; nil where the size is not known. Only a finished file is 1: one that has come, and is not verified yet, is 0.99.
     public var fraction: Double? {
+      if isFinished { return 1 }
       guard let expected, expected > 0 else { return nil }
-      return min(Double(received) / Double(expected), 1)
+      return min(Double(received) / Double(expected), 0.99)
     }
+
+    /// At the present rate; nil where the size is not known, or nothing comes.
+    public var timeLeft: Duration? {
+      if isFinished { return .zero }
+      guard let expected, expected >= received, bytesPerSecond > 0 else { return nil }
+      return .seconds(Double(expected - received) / Double(bytesPerSecond))
+    }
+  }
+
+  /// How it is now.
+  ///
+  /// - Throws: `TarnError.refused` where the session has no such task (`no-such-task`).
+  public func status() async throws(TarnError) -> Status {
+    let page = try await session.agent.ask {
+      try $0.tasks(of: session.identifier, after: number - 1, limit: 1)
+    }
+    guard let document = page.tasks.first, document.task.number == number else {
+      throw .refused(
+        code: "no-such-task", message: "session '\(session.identifier)' has no task \(number)", hint: nil)
+    }
+    return Status(document, session)
   }
 
   /// Partial files stay. What has ended is left as it is.

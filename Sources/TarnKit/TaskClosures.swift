@@ -1,0 +1,131 @@
+internal import TarnControl
+internal import TarnCore
+
+/// Closures for what happens to one task: a convenience over the session's events. They last as long as the program; one that is started
+/// again hands them over anew, or reads `BackgroundSession.events(after:)`. They acknowledge nothing.
+///
+/// Each runs where it says: `{ @MainActor progress in ... }` on the main actor, one without a mark on no actor. The calls of one closure
+/// come one after the other.
+extension DownloadTask {
+  /// Each answer of the server.
+  ///
+  /// - Returns: the task, for the next call in a chain.
+  @discardableResult
+  public func onResponse(
+    _ body: @escaping @Sendable @isolated(any) (DownloadEvent.Response) async -> Void
+  ) -> DownloadTask {
+    Task {
+      _ = try? await follow { event in
+        if case .response = event.kind, let response = event.response { await body(response) }
+      }
+    }
+    return self
+  }
+
+  /// How far it is, about twice a second while it runs. Values may be left out; that of the finished file always comes, and is the last one.
+  ///
+  /// - Returns: the task, for the next call in a chain.
+  @discardableResult
+  public func onProgress(
+    _ body: @escaping @Sendable @isolated(any) (Progress) async -> Void
+  ) -> DownloadTask {
+    let (values, source) = AsyncStream.makeStream(of: Progress.self, bufferingPolicy: .bufferingNewest(1))
+    let watcher = ProgressHub.shared.watch(session) { statuses in
+      if let status = statuses.first(where: { $0.task.number == number }) { source.yield(status.progress) }
+    }
+    let end = Task {
+      let status = try? await ended()
+      ProgressHub.shared.leave(watcher, session)
+      source.finish()
+      return status
+    }
+    Task {
+      var last: Progress?
+      for await value in values where value != last {
+        await body(value)
+        last = value
+      }
+      if let status = await end.value, status.state == .finished, status.progress != last {
+        await body(status.progress)
+      }
+    }
+    return self
+  }
+
+  /// Its end, once: how it is then, or why nobody can tell.
+  ///
+  /// - Returns: the task, for the next call in a chain.
+  @discardableResult
+  public func onCompletion(
+    _ body: @escaping @Sendable @isolated(any) (Result<Status, TarnError>) async -> Void
+  ) -> DownloadTask {
+    Task {
+      do throws(TarnError) {
+        let status = try await ended()
+        await body(.success(status))
+      } catch {
+        await body(.failure(error))
+      }
+    }
+    return self
+  }
+
+  /// Waits for its end.
+  ///
+  /// - Returns: how it is then: finished, failed or cancelled.
+  /// - Throws: `TarnError` where the session or the task is gone, no agent answers for half a minute, or the calling task is cancelled.
+  public func ended() async throws(TarnError) -> Status { try await follow(nil) }
+
+  /// Hands on the task's events that are not acknowledged, and those that come, until it has ended.
+  private func follow(
+    _ each: (@Sendable (DownloadEvent) async -> Void)?
+  ) async throws(TarnError) -> Status {
+    let reader = EventReader(session, task: number, after: 0)
+    await reader.begun()
+    // What ended before, and was acknowledged, is told by no event.
+    let status = try await patientStatus()
+    if status.state.isEnd {
+      if let each { for event in try await past() { await each(event) } }
+      return status
+    }
+    do {
+      while let event = try await reader.next() {
+        await each?(event)
+        guard event.kind.isEnd else { continue }
+        let status = try await patientStatus()
+        // Not so where it was queued again meanwhile.
+        if status.state.isEnd { return status }
+      }
+    } catch {
+      throw TarnError(error)
+    }
+    throw .failed("the waiting was cancelled")
+  }
+
+  /// Its status; an agent that begins again is waited for as long as by readers.
+  private func patientStatus() async throws(TarnError) -> Status {
+    var failures = 0
+    while true {
+      do throws(TarnError) {
+        return try await status()
+      } catch {
+        guard case .agentUnavailable = error, failures < 30, !Task.isCancelled else { throw error }
+        failures += 1
+        try? await Task.sleep(for: .seconds(1))
+      }
+    }
+  }
+
+  /// Its events that are not acknowledged.
+  private func past() async throws(TarnError) -> [DownloadEvent] {
+    var events: [DownloadEvent] = []
+    var after: Int64 = 0
+    while true {
+      let last = after
+      let page = try await session.agent.ask { try $0.events(of: session.identifier, after: last) }
+      events += page.events.filter { $0.task == number }.compactMap { DownloadEvent($0, session) }
+      guard page.hasMore, let next = page.events.last?.number else { return events }
+      after = next
+    }
+  }
+}
