@@ -39,6 +39,7 @@ let package = Package(
     .executable(name: "tarn", targets: ["tarn"]),
     .executable(name: "tarn-watch", targets: ["tarn-watch"]),
     .library(name: "TarnKit", targets: ["TarnKit"]),
+    .library(name: "TarnKitTesting", targets: ["TarnKitTesting"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -107,10 +108,19 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
-    // What programs use: the only public target.
+    // What programs use, and what their tests use: the only public targets.
     library(
       "TarnKit",
       ["TarnControl", "TarnCore", "TarnRuntime", .product(name: "NIOPosix", package: "swift-nio")]),
+    library(
+      "TarnKitTesting",
+      [
+        "TarnKit",
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
     library(
       "TarnServer",
       [
@@ -173,7 +183,7 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),
-    tests("EndToEndTests", ["TarnKit"]),
+    tests("EndToEndTests", ["TarnKit", "TarnKitTesting", "TestSupport"]),
   ],
   cLanguageStandard: .gnu17,
   cxxLanguageStandard: .cxx17

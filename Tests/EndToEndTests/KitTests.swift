@@ -1,5 +1,6 @@
 import Foundation
 import TarnKit
+import TarnKitTesting
 import Testing
 
 /// The library for programs, against an agent and nginx.
@@ -77,6 +78,32 @@ struct KitTests {
     try await task.refresh(headers: ["Authorization": "Bearer right"])
     let rest = try await events(of: session, after: asked.last?.number, until: isDelivered)
     #expect(rest.contains { $0.kind == .finished })
+  }
+
+  /// The test kit, as a program's own tests use it: without nginx, and without the command line.
+  @Test(arguments: SessionTests.End.allCases) func theTestKitMakesItSo(end: SessionTests.End) async throws {
+    let (agent, server) = (try TestAgent(program: Tarn.path), try await TestServer())
+    try await agent.start()
+    let behaviours: [SessionTests.End: TestServer.Behaviour] = [
+      .finishes: .finishes, .fails: .fails(status: 410), .asks: .asks("Authorization: Bearer right"),
+    ]
+    server.serve("a.bin", [1, 2, 3], try #require(behaviours[end]))
+    let session = try await BackgroundSession.open("kit", agent: agent.agent).session
+    let task = try await session.download(DownloadRequest(server.url("a.bin"), to: house.out))
+    switch end {
+    case .finishes:
+      #expect(try await task.ended().state == .finished)
+      #expect(house.place.text("out/a.bin") == "\u{1}\u{2}\u{3}")
+    case .fails:
+      let status = try await task.ended()
+      #expect(status.state == .failed && status.reason == "http-410", "\(status)")
+    case .asks:
+      _ = try await events(of: session) { if case .needsRequest = $0 { true } else { false } }
+      #expect(try await task.status().state == .waiting)
+      try await task.refresh(headers: ["Authorization": "Bearer right"])
+      #expect(try await task.ended().state == .finished)
+      #expect(server.requests.last?.headers["authorization"] == "Bearer right")
+    }
   }
 
   @Test func errorsAreTyped() async throws {

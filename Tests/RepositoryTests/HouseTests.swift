@@ -123,6 +123,8 @@ import Testing
   @Test func theLibraryForProgramsIsPublicAndShowsNoOther() {
     #expect(Rules.words(sample("public func f() {}", target: "TarnKit")) == [])
     #expect(Rules.words(sample("public import TarnCore", target: "TarnKit")).count == 1)
+    #expect(Rules.words(sample("public import TarnKit", target: "TarnKitTesting")) == [])
+    #expect(Rules.words(sample("public import NIOCore", target: "TarnKitTesting")).count == 1)
   }
 
   @Test func whoeverVouchesSaysWhy() {

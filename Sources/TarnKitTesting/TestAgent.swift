@@ -1,0 +1,96 @@
+internal import FoundationEssentials
+internal import Glibc
+public import TarnKit
+
+/// A private agent for a test: with its own home, state and socket in a temporary directory, and free of the user's settings. It ends, and
+/// the directory goes, with the object.
+///
+/// ```swift
+/// let agent = try TestAgent()
+/// try await agent.start()
+/// let session = try await BackgroundSession.open("test", agent: agent.agent).session
+/// ```
+///
+/// `kill()` is what a crash is; `start()` begins the next agent with the same state, as after a restart.
+public final class TestAgent: Sendable {
+  /// Its temporary directory.
+  public let directory: String
+  /// What sessions are opened with.
+  public let agent: Agent
+
+  private let program: String
+  private let process = ChildProcess()
+
+  /// - Parameter program: of `tarn`; nil for `$TARN_PROGRAM` or, where that is not set, the `tarn` of `$PATH`.
+  /// - Throws: `TestKitError` where there is no such program, or no directory can be made.
+  public init(program: String? = nil) throws(TestKitError) {
+    self.program = try Self.find(program)
+    var template = Array("/tmp/tarn-kit-XXXXXX".utf8CString)
+    guard let made = mkdtemp(&template) else { throw TestKitError("no temporary directory can be made") }
+    directory = String(cString: made)
+    agent = Agent(socket: "\(directory)/run/tarn.sock")
+    for name in ["home", "state", "run"] { mkdir("\(directory)/\(name)", 0o755) }
+    do {
+      try Data().write(to: URL(filePath: "\(directory)/tarn.toml"))
+    } catch {
+      throw TestKitError("\(directory) cannot be written")
+    }
+  }
+
+  deinit {
+    process.end(SIGKILL)
+    try? FileManager.default.removeItem(atPath: directory)
+  }
+
+  private static func find(_ program: String?) throws(TestKitError) -> String {
+    if let given = program ?? getenv("TARN_PROGRAM").map({ String(cString: $0) }) {
+      guard access(given, X_OK) == 0 else { throw TestKitError("\(given) is no program") }
+      return given
+    }
+    let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
+    let places = path.split(separator: ":").map { directory -> String in "\(directory)/tarn" }
+    let found = places.first { access($0, X_OK) == 0 }
+    guard let found else { throw TestKitError("no tarn in $PATH; set TARN_PROGRAM to where it is") }
+    return found
+  }
+
+  /// Starts it, and returns when it answers. Nothing where it runs.
+  ///
+  /// - Throws: `TestKitError` with what the agent wrote, where it ends or does not answer within a minute.
+  public func start() async throws(TestKitError) {
+    guard process.number == nil else { return }
+    try process.start(
+      [program, "agent", "--config", "\(directory)/tarn.toml"],
+      environment: [
+        "HOME": "\(directory)/home", "STATE_DIRECTORY": "\(directory)/state",
+        "RUNTIME_DIRECTORY": "\(directory)/run", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
+      ], output: "\(directory)/agent.log")
+    for _ in 0..<3000 {
+      if (try? await BackgroundSession.all(agent: agent)) != nil { return }
+      guard process.number != nil else { break }
+      try? await Task.sleep(for: .milliseconds(20))
+    }
+    throw TestKitError("the agent does not answer:\n\(log)")
+  }
+
+  /// Ends it at once, as a crash does. What is durable stays for the next `start()`.
+  public func kill() { process.end(SIGKILL) }
+
+  /// Ends it as a service manager does.
+  public func stop() { process.end(SIGTERM) }
+
+  /// What it wrote, of all its starts.
+  public var log: String {
+    (try? String(contentsOf: URL(filePath: "\(directory)/agent.log"), encoding: .utf8)) ?? ""
+  }
+
+  /// Of the agent that runs; nil where none does.
+  public var processIdentifier: Int32? { process.number }
+}
+
+/// Why the test kit cannot do what it was asked for.
+public struct TestKitError: Error, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+}

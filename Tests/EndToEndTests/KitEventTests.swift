@@ -1,0 +1,246 @@
+import Foundation
+import TarnKit
+import TarnKitTesting
+import TestSupport
+import Testing
+
+/// Readers, closures and progress of the library, by its test kit.
+@Suite(.serialized, .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
+struct KitEventTests {
+  private let agent: TestAgent
+  private let server: TestServer
+  private let place: TemporaryDirectory
+
+  init() async throws {
+    (agent, server, place) = (
+      try TestAgent(program: Tarn.path), try await TestServer(), try TemporaryDirectory()
+    )
+    try await agent.start()
+  }
+
+  private func session(_ id: String = "s") async throws -> BackgroundSession {
+    try await BackgroundSession.open(id, agent: agent.agent).session
+  }
+
+  private func request(_ name: String, in folder: String = "") -> DownloadRequest {
+    var request = DownloadRequest(server.url(name), to: place.path + "/" + folder)
+    request.makesDirectories = true
+    return request
+  }
+
+  /// What the main actor heard.
+  @MainActor private final class Heard {
+    var statuses: [Int] = []
+    var progress: [DownloadTask.Progress] = []
+    var ends: [Result<DownloadTask.Status, TarnError>] = []
+  }
+
+  private func wait(_ what: String, _ isSo: () async throws -> Bool) async throws {
+    let deadline = Date().addingTimeInterval(patience)
+    while try await !isSo() {
+      guard Date() < deadline else { throw Program.TimedOut(description: what) }
+      try await Task.sleep(for: .milliseconds(5))
+    }
+  }
+
+  // MARK: Closures
+
+  @Test func closuresChainAndRunWhereTheySay() async throws {
+    server.serve("a.bin", [UInt8](repeating: 7, count: 1_800_000), .goesSlowly(bytesPerSecond: 600_000))
+    let heard = Heard()
+    try await session().download(request("a.bin"))
+      .onResponse { @MainActor response in heard.statuses.append(response.status) }
+      .onProgress { @MainActor progress in heard.progress.append(progress) }
+      .onCompletion { @MainActor end in heard.ends.append(end) }
+    try await wait("the last value") { await heard.progress.last?.isFinished == true }
+    try await wait("its end") { await heard.ends.count == 1 }
+    #expect(await heard.statuses == [200])
+    #expect(try await heard.ends[0].get().state == .finished)
+    let values = await heard.progress
+    #expect(values.map(\.received) == values.map(\.received).sorted(), "\(values)")
+    #expect(values.count > 1 && values.allSatisfy { $0.expected ?? 1_800_000 == 1_800_000 })
+    #expect(values.dropLast().allSatisfy { !$0.isFinished && $0.fraction ?? 0 < 1 })
+    #expect(
+      values.last?.fraction == 1 && values.last?.received == 1_800_000 && values.last?.timeLeft == .zero)
+    #expect(values.dropLast().contains { $0.timeLeft.map { $0 > .zero && $0 < .seconds(600) } == true })
+  }
+
+  @Test func withoutALengthThereIsNoFraction() async throws {
+    let contents = [UInt8](repeating: 7, count: 600_000)
+    server.serve("a.bin", contents, .goesSlowly(bytesPerSecond: 400_000), tellsLength: false)
+    let heard = Heard()
+    let task = try await session().download(request("a.bin"))
+    task.onProgress { @MainActor progress in heard.progress.append(progress) }
+    #expect(try await task.ended().progress.fraction == 1)
+    try await wait("the last value") { await heard.progress.last?.isFinished == true }
+    let values = await heard.progress.dropLast()
+    #expect(!values.isEmpty)
+    #expect(values.allSatisfy { $0.fraction == nil && $0.expected == nil && $0.timeLeft == nil }, "\(values)")
+  }
+
+  /// What ended while no closure was there, and was acknowledged, is told all the same.
+  @Test func closuresHearOfWhatEndedBefore() async throws {
+    server.serve("a.bin", [1])
+    let session = try await session()
+    let task = try await session.download(request("a.bin"))
+    _ = try await task.ended()
+    let heard = Heard()
+    task.onResponse { @MainActor response in heard.statuses.append(response.status) }
+    try await wait("the answer") { await heard.statuses == [200] }
+    try await session.acknowledge(.max)
+    session.task(task.number).onCompletion { @MainActor end in heard.ends.append(end) }
+    try await wait("its end") { await heard.ends.count == 1 }
+    #expect(try await heard.ends[0].get().path == place.path + "/a.bin")
+  }
+
+  @Test func closuresHearThatNobodyCanTell() async throws {
+    server.serve("a.bin", [1], .hangs)
+    let session = try await session()
+    let heard = Heard()
+    try await session.download(request("a.bin")).onCompletion { @MainActor end in heard.ends.append(end) }
+    session.task(99).onCompletion { @MainActor end in heard.ends.append(end) }
+    try await wait("the end of what is none") { await heard.ends.count == 1 }
+    guard case .failure(.refused("no-such-task", _, _)) = await heard.ends[0] else {
+      throw Program.TimedOut(description: "another end")
+    }
+    try await session.forget()
+    try await wait("the end of the other") { await heard.ends.count == 2 }
+    guard case .failure(.refused("no-such-session", _, _)) = await heard.ends[1] else {
+      throw Program.TimedOut(description: "another end")
+    }
+  }
+
+  @Test func progressOfASessionIsOfAllThatRun() async throws {
+    for name in ["a", "b"] {
+      server.serve(name, [UInt8](repeating: 7, count: 1 << 20), .goesSlowly(bytesPerSecond: 1 << 19))
+    }
+    let session = try await session()
+    _ = try await session.download([request("a"), request("b")])
+    for await statuses in session.progress() where statuses.count == 2 {
+      #expect(statuses.map(\.task.number) == [1, 2] && statuses.allSatisfy { $0.state == .running })
+      break
+    }
+  }
+
+  // MARK: Readers
+
+  private static func numbers(_ session: BackgroundSession, _ count: Int) async throws -> [Int64] {
+    var numbers: [Int64] = []
+    for try await event in session.events() {
+      numbers.append(event.number)
+      if numbers.count == count { break }
+    }
+    return numbers
+  }
+
+  /// Connections to the agent's socket, whose name is another one until it listens.
+  private func connections() throws -> Int {
+    // Its size is 0, and what it has comes in many pieces.
+    let table = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/net/unix")).readToEnd() ?? Data()
+    return String(decoding: table, as: UTF8.self).split(separator: "\n").count { line in
+      let fields = line.split(separator: " ", maxSplits: 7)
+      return fields.count == 8 && fields[5] == "03" && fields[7].hasPrefix(agent.directory + "/run/")
+    }
+  }
+
+  private func threads() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/\(agent.processIdentifier ?? 0)/task").count
+  }
+
+  @Test func handlesOfAProcessAreOneConnection() async throws {
+    server.serve("a", [1], .hangs)
+    let session = try await session()
+    let readers = (0..<256).map { _ in Task { try await Self.numbers(session, 3) } }
+    try await session.download(request("a"))
+    try await wait("it is asked for") { !server.requests.isEmpty }
+    try await wait("they are one connection") { try connections() == 1 }
+    server.change("a", to: .finishes)
+    for reader in readers { #expect(try await reader.value == [1, 2, 3]) }
+    try await wait("it is closed") { try connections() == 0 }
+  }
+
+  @Test func nothingIsLostWhileHandlesComeAndGo() async throws {
+    for number in 0..<40 { server.serve("\(number)", [1]) }
+    var sessions: [BackgroundSession] = []
+    for number in 0..<8 { sessions.append(try await session("s\(number)")) }
+    let first = sessions[0]
+    // Two events of each of 40 tasks, and those of being done.
+    let reading = Task { try await Self.numbers(first, 80) }
+    var others: [Task<[Int64], any Error>] = []
+    for number in 0..<160 {
+      let session = sessions[number % 8]
+      others.append(Task { try await Self.numbers(session, 2) })
+      guard number % 4 == 0 else { continue }
+      for session in sessions {
+        try await session.download(request("\(number / 4)", in: session.identifier + "/"))
+      }
+    }
+    let read = try await reading.value
+    #expect(read == Array(1...80), "\(read)")
+    for other in others { #expect(try await other.value == [1, 2]) }
+  }
+
+  /// Streams of other programs.
+  @Test func streamsCostNoThread() async throws {
+    let session = try await session()
+    let before = try threads()
+    let path = try #require(session.agent.socket)
+    let streams = (0..<256).map { _ in RawClient(path) }
+    for stream in streams { stream.get("/v1/session/stream?session=s") }
+    for stream in streams { #expect(stream.read(through: "id: 0\n\n") != nil) }
+    let open = try connections()
+    #expect(open >= 256, "\(open)")
+    #expect(try threads() <= before)
+    // Each is served; and others are still answered.
+    try await session.download(request("nothing"))
+    for stream in streams { #expect(stream.read(through: "event: failed\n") != nil) }
+    #expect(try await session.snapshot().tasks.map(\.state) == [.failed])
+  }
+
+  /// What it does not take stays with the agent, and comes later.
+  @Test func aSlowReaderLosesNothing() async throws {
+    let session = try await session()
+    let stream = session.events()
+    _ = try await session.download((0..<1500).map { request("nothing/\($0)") })
+    try await wait("all have failed") {
+      try await session.snapshot().tasks.allSatisfy { $0.state == .failed }
+    }
+    let last = try await session.snapshot().asOf
+    #expect(last > 1500)
+    var numbers: [Int64] = []
+    for try await event in stream {
+      numbers.append(event.number)
+      if event.number == last { break }
+    }
+    #expect(numbers == Array(1...last))
+  }
+
+  /// The agent is killed, and the next one goes on; so do readers and closures.
+  @Test func readersOutliveTheAgent() async throws {
+    server.serve("a", [1])
+    server.serve("b", [1], .hangs)
+    let session = try await session()
+    let heard = Heard()
+    let reading = Task { try await Self.numbers(session, 5) }
+    let tasks = try await session.download([request("a"), request("b")])
+    tasks[1].onCompletion { @MainActor end in heard.ends.append(end) }
+    try await wait("both are asked for") { server.requests.count == 2 }
+    agent.kill()
+    server.change("b", to: .finishes)
+    try await agent.start()
+    try await wait("its end") { await heard.ends.count == 1 }
+    #expect(try await heard.ends[0].get().state == .finished)
+    #expect(try await reading.value == [1, 2, 3, 4, 5])
+  }
+
+  @Test func whoIsCancelledReadsNoMore() async throws {
+    let session = try await session()
+    let reading = Task { try await Self.numbers(session, 1) }
+    reading.cancel()
+    #expect(try await reading.value.isEmpty)
+    try await session.forget()
+    await #expect(throws: TarnError.self) {
+      for try await _ in session.events() {}
+    }
+  }
+}
