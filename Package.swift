@@ -29,6 +29,11 @@ func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
+/// A product of a package that only the programs need.
+func ofPrograms(_ name: String, package: String) -> Target.Dependency {
+  .product(name: name, package: package, condition: .when(traits: ["Program"]))
+}
+
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
@@ -40,6 +45,11 @@ let package = Package(
     .executable(name: "tarn-watch", targets: ["tarn-watch"]),
     .library(name: "TarnKit", targets: ["TarnKit"]),
     .library(name: "TarnKitTesting", targets: ["TarnKitTesting"]),
+  ],
+  // What the programs need and TarnKit does not: a package that wants TarnKit alone says `traits: []`, and none of it is fetched.
+  traits: [
+    .default(enabledTraits: ["Program"]),
+    .trait(name: "Program", description: "The programs tarn and tarn-watch."),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -83,13 +93,13 @@ let package = Package(
       "TarnTransfer",
       [
         "TarnCore", "TarnRuntime", "CurlShim",
-        .product(name: "DequeModule", package: "swift-collections"),
+        ofPrograms("DequeModule", package: "swift-collections"),
       ]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim"]),
     library(
       "TarnLedger",
       [
-        "TarnCore", "TarnRuntime", "CSQLite", .product(name: "HeapModule", package: "swift-collections"),
+        "TarnCore", "TarnRuntime", "CSQLite", ofPrograms("HeapModule", package: "swift-collections"),
       ]),
     library("TarnWatch", ["TarnCore", "TarnRuntime"]),
     library("TarnConfig", ["TarnCore", "TarnSchedule", "TOMLShim"]),
@@ -97,7 +107,7 @@ let package = Package(
     // The pass, its composition, the command line.
     library(
       "TarnEngine",
-      ["TarnCore", "TarnRuntime", .product(name: "DequeModule", package: "swift-collections")]),
+      ["TarnCore", "TarnRuntime", ofPrograms("DequeModule", package: "swift-collections")]),
 
     // The control socket: its client, which the command line links, and its server, which only the agent does.
     library(
@@ -125,11 +135,11 @@ let package = Package(
       "TarnServer",
       [
         "TarnControl", "TarnCore", "TarnRuntime",
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "HummingbirdCore", package: "hummingbird"),
-        .product(name: "Logging", package: "swift-log"),
+        ofPrograms("HTTPTypes", package: "swift-http-types"),
+        ofPrograms("HummingbirdCore", package: "hummingbird"),
+        ofPrograms("Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+        ofPrograms("NIOHTTPTypes", package: "swift-nio-extras"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),
     library(
@@ -138,14 +148,14 @@ let package = Package(
         "TarnCore", "TarnRuntime", "TarnSchedule", "TarnCrypto", "TarnFeeds", "TarnTransfer", "TarnFolder",
         "TarnLedger",
         "TarnWatch", "TarnConfig", "TarnEngine", "TarnServer",
-        .product(name: "Logging", package: "swift-log"),
+        ofPrograms("Logging", package: "swift-log"),
       ]),
     .executableTarget(
       name: "tarn",
       dependencies: [
         "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TarnSchedule",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
-        .product(name: "Logging", package: "swift-log"),
+        ofPrograms("ArgumentParser", package: "swift-argument-parser"),
+        ofPrograms("Logging", package: "swift-log"),
       ],
       swiftSettings: settings),
 
@@ -174,13 +184,13 @@ let package = Package(
       [
         "TarnAgent", "TarnCore", "TarnCrypto", "TarnEngine", "TarnFolder", "TarnLedger", "TarnRuntime",
         "TestSupport",
-        .product(name: "Logging", package: "swift-log"),
+        ofPrograms("Logging", package: "swift-log"),
       ]),
     tests(
       "CommandLineTests",
       [
         "tarn", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnSchedule",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        ofPrograms("ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),
     tests("EndToEndTests", ["TarnKit", "TarnKitTesting", "TestSupport"]),
