@@ -159,6 +159,10 @@ let package = Package(
       ],
       swiftSettings: settings),
 
+    // A program that uses TarnKit.
+    .executableTarget(
+      name: "Fetcher", dependencies: ["TarnKit"], path: "Examples/Fetcher", swiftSettings: settings),
+
     // Tests.
     .target(
       name: "TestSupport", dependencies: ["TarnCore", "TarnRuntime"], path: "Tests/TestSupport",
