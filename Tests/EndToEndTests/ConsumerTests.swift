@@ -97,4 +97,29 @@ struct ConsumerTests {
     let outcome = try run(place.path + "/app/.build/debug/app", [], ["TARN_PROGRAM": Tarn.path])
     #expect(outcome.status == 0 && outcome.output == "finished\n", "\(outcome)")
   }
+
+  /// The blocks of code of the page, as they stand, in an empty folder.
+  @Test func theTutorialRunsAsWritten() async throws {
+    let page = try String(
+      contentsOf: Self.root.appendingPathComponent("Sources/TarnKit/TarnKit.docc/FirstDownload.md"),
+      encoding: .utf8)
+    let blocks = page.components(separatedBy: "```swift\n").dropFirst().compactMap {
+      $0.components(separatedBy: "```\n").first
+    }
+    try #require(blocks.count == 2)
+    try place.write(blocks[0], to: "app/Package.swift")
+    try place.write(blocks[1], to: "app/Sources/first/main.swift")
+    #expect(try build() == Self.few)
+    try expectFewLibraries("first")
+    let (agent, server) = (try TestAgent(program: Tarn.path), try await TestServer())
+    try await agent.start()
+    server.serve("europe.map", Array("map".utf8))
+    let socket = ["TARN_SOCKET": try #require(agent.agent.socket)]
+    let program = place.path + "/app/.build/debug/first"
+    let handed = try run(program, [server.url("europe.map"), place.path + "/"], socket)
+    #expect(handed.status == 0 && handed.output == "handed over as task 1\n", "\(handed)")
+    let collected = try run(program, [], socket)
+    #expect(collected.output == "there: \(place.path)/europe.map\n", "\(collected)")
+    #expect(place.text("europe.map") == "map")
+  }
 }
