@@ -57,15 +57,50 @@ public struct BackgroundSession: Sendable, Hashable {
     /// acknowledged), `TARN_REASON` and `TARN_SOCKET`. nil for none.
     public var wakeCommand: [String]?
 
+    /// A program by its absolute path, and its arguments, run once when all downloads are done. Its environment has `TARN_SESSION`,
+    /// `TARN_FINISHED` and `TARN_FAILED`. nil for none.
+    public var hook: [String]?
+    /// The desktop is told when all downloads are done (notify-send(1)).
+    public var notifiesDesktop = false
+    /// A task whose request may be good no more waits until it is answered; else it begins 30 seconds after `needsRequest`.
+    public var holdsOldRequests = false
+    /// nil for the standard ones.
+    public var limits: TimeLimits?
+    public var rules: [DownloadRule] = []
+    /// Header lines of all requests; they go to the origin of each URL only.
+    public var headers: [String: String] = [:]
+    /// What servers set is sent back to them, to the host that set it only, for as long as the agent runs.
+    public var keepsCookies = false
+    public var hosts: [TrustedHost] = []
+    /// nil for the standard one.
+    public var quota: Quota?
+
     public init(maximumTransfers: Int? = nil, wakeCommand: [String]? = nil) {
       (self.maximumTransfers, self.wakeCommand) = (maximumTransfers, wakeCommand)
     }
 
-    init(_ stored: SessionSettings) { (maximumTransfers, wakeCommand) = (stored.transfers, stored.wake) }
+    init(_ stored: SessionSettings) {
+      (maximumTransfers, wakeCommand, hook) = (stored.transfers, stored.wake, stored.hook)
+      (notifiesDesktop, holdsOldRequests) = (stored.notify == true, stored.holdsOld == true)
+      limits = stored.limits.map { TimeLimits($0) }
+      rules = (stored.rules ?? []).map { DownloadRule($0) }
+      headers = HeaderFields.fields(of: stored.headers ?? [])
+      keepsCookies = stored.cookies == true
+      hosts = (stored.hosts ?? []).map { TrustedHost($0) }
+      quota = stored.quota.map { Quota($0) }
+    }
 
     var stored: SessionSettings {
       var settings = SessionSettings()
-      (settings.transfers, settings.wake) = (maximumTransfers, wakeCommand)
+      (settings.transfers, settings.wake, settings.hook) = (maximumTransfers, wakeCommand, hook)
+      settings.notify = notifiesDesktop ? true : nil
+      settings.holdsOld = holdsOldRequests ? true : nil
+      settings.limits = limits?.stored
+      settings.rules = rules.isEmpty ? nil : rules.map(\.stored)
+      settings.headers = HeaderFields.lines(of: headers)
+      settings.cookies = keepsCookies ? true : nil
+      settings.hosts = hosts.isEmpty ? nil : hosts.map(\.stored)
+      settings.quota = quota?.stored
       return settings
     }
   }

@@ -97,10 +97,36 @@ public struct DownloadTask: Sendable, Hashable {
   /// Partial files stay. What has ended is left as it is.
   public func suspend() async throws(TarnError) { try await order(.suspend) }
   public func resume() async throws(TarnError) { try await order(.resume) }
-  /// Its partial file goes. To cancel what is gone already is no error.
-  public func cancel() async throws(TarnError) { try await order(.cancel) }
+  /// To cancel what is gone already is no error.
+  ///
+  /// - Parameter keepingPartialFile: what was fetched stays, for `retry()`; else it goes.
+  public func cancel(keepingPartialFile: Bool = false) async throws(TarnError) {
+    var order = SessionOrder(.cancel, task: number)
+    order.keep = keepingPartialFile ? true : nil
+    try await session.order(order)
+  }
+
   /// What waits, failed or was cancelled is queued again.
-  public func retry() async throws(TarnError) { try await order(.retry) }
+  ///
+  /// - Parameter destination: where the file goes now; nil for where it was to go. What was fetched goes along, also to another file system.
+  public func retry(to destination: String? = nil) async throws(TarnError) {
+    var order = SessionOrder(.retry, task: number)
+    order.to = destination
+    try await session.order(order)
+  }
+
+  /// The file goes to another place, also while it is downloaded. What was fetched goes along. The task is still known by the destination
+  /// that it was added with.
+  ///
+  /// - Parameter destination: as in `DownloadRequest`.
+  public func move(to destination: String) async throws(TarnError) {
+    var order = SessionOrder(.answer, task: number)
+    order.to = destination
+    try await session.order(order)
+  }
+
+  /// It begins before all others of its priority.
+  public func putFirst() async throws(TarnError) { try await order(.first) }
 
   public func setPriority(_ priority: DownloadRequest.Priority) async throws(TarnError) {
     var order = SessionOrder(.prioritize, task: number)
@@ -115,7 +141,7 @@ public struct DownloadTask: Sendable, Hashable {
   public func refresh(url: String? = nil, headers: [String: String]? = nil) async throws(TarnError) {
     var order = SessionOrder(.answer, task: number)
     order.url = url
-    order.headers = headers.map { $0.map { "\($0): \($1)" }.sorted() }
+    order.headers = headers.map { HeaderFields.lines(of: $0) ?? [] }
     try await session.order(order)
   }
 

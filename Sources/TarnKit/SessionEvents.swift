@@ -13,7 +13,8 @@ public struct DownloadEvent: Sendable {
     case cancelled
     /// It is tried again later.
     case waiting(reason: String, message: String)
-    /// The server refused (401, 403): `DownloadTask.refresh` answers.
+    /// The task waits for an answer: `DownloadTask.refresh`, `move(to:)` or `cancel()`. The server refused (401, 403), a rule holds the
+    /// task (`held`), its request may be good no more (`request-old`), or something failed that must not be sent twice.
     case needsRequest(reason: String, message: String)
     /// After the last event of all tasks, and again after each later batch; with how many ended since the one before.
     case allDelivered(finished: Int, failed: Int)
@@ -33,6 +34,17 @@ public struct DownloadEvent: Sendable {
     public var contentLength: UInt64?
     public var etag: String?
     public var lastModified: String?
+    /// `Name: value` lines, in the order in which they came.
+    public var headers: [String] = []
+    /// The URLs that led there, the one that was asked for first.
+    public var redirects: [String] = []
+  }
+
+  /// Of the last attempt.
+  public struct Times: Sendable, Hashable {
+    /// From its beginning to the head of the answer; nil where none came.
+    public var response: Duration?
+    public var total: Duration
   }
 
   /// Of the session; only grows.
@@ -49,6 +61,9 @@ public struct DownloadEvent: Sendable {
   public var label: String?
   public var userInfo: String?
   public var response: Response?
+  /// The beginning of a body that is no file, as text: 64 KiB at most. The agent keeps those of the newest 100 events of a session.
+  public var body: String?
+  public var times: Times?
 
   init?(_ event: SessionEvent, _ session: BackgroundSession) {
     let (reason, message) = (event.reason ?? "", event.message ?? "")
@@ -71,7 +86,12 @@ public struct DownloadEvent: Sendable {
     response = event.response.map { response in
       Response(
         status: response.status, url: response.url, contentType: response.contentType,
-        contentLength: response.contentLength, etag: response.etag, lastModified: response.lastModified)
+        contentLength: response.contentLength, etag: response.etag, lastModified: response.lastModified,
+        headers: response.headers ?? [], redirects: response.redirects ?? [])
+    }
+    body = event.body
+    times = event.times.map { times in
+      Times(response: times.response.map { .milliseconds($0) }, total: .milliseconds(times.total))
     }
   }
 }

@@ -106,6 +106,73 @@ struct KitTests {
     }
   }
 
+  /// What a session is set to comes back as it was handed over.
+  @Test func aConfigurationComesBack() async throws {
+    try house.start()
+    var configuration = BackgroundSession.Configuration(maximumTransfers: 3)
+    configuration.hook = ["/bin/true", "word"]
+    (configuration.notifiesDesktop, configuration.holdsOldRequests, configuration.keepsCookies) = (
+      true, true, true
+    )
+    configuration.limits = TimeLimits(idle: .seconds(5), whole: .seconds(600))
+    configuration.rules = [
+      DownloadRule(.place(house.out + "audio/"), mediaTypes: ["audio/*"], leastBytes: 10),
+      DownloadRule(.hold, statuses: [404]),
+    ]
+    configuration.headers = ["X-Own": "a: b"]
+    configuration.hosts = [TrustedHost("h", pinnedKeys: ["sha256//AAAA"], credential: "name")]
+    configuration.quota = Quota(tasks: 5, bytes: 1 << 30, partialAge: .seconds(60))
+    let opened = try await BackgroundSession.open("kit", configuration: configuration, agent: agent)
+    #expect(opened.configuration == configuration)
+    let again = try await BackgroundSession.open("kit", configuration: .init(), agent: agent)
+    #expect(
+      Set(again.differing) == [
+        "transfers", "hook", "notify", "holdsOld", "cookies", "limits", "rules", "headers", "hosts", "quota",
+      ])
+  }
+
+  @Test func aRuleHoldsATaskUntilTheProgramHasSeenTheHead() async throws {
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    var request = request("a.txt")
+    (request.rules, request.group) = ([DownloadRule(.hold)], "texts")
+    let task = try await session.download(request)
+    let held = try await events(of: session) { if case .needsRequest("held", _) = $0 { true } else { false } }
+    #expect(held.last?.response?.contentLength == 6)
+    #expect(held.last?.response?.headers.contains { $0.lowercased().hasPrefix("etag:") } == true)
+    try await task.move(to: house.out + "moved.txt")
+    let rest = try await events(of: session, after: held.last?.number, until: isDelivered)
+    let finished = try #require(rest.first { $0.kind == .finished })
+    #expect(finished.path == house.out + "moved.txt" && finished.times != nil)
+    #expect(rest.contains { $0.kind == .groupDelivered("texts", finished: 1, failed: 0) })
+    #expect(house.names == ["moved.txt"])
+  }
+
+  @Test func aRefusalBringsItsBody() async throws {
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    try await session.download(request("nothing"))
+    let events = try await events(of: session, until: isDelivered)
+    let failed = try #require(events.first { if case .failed = $0.kind { true } else { false } })
+    #expect(failed.body?.contains("404") == true && failed.response?.status == 404)
+  }
+
+  @Test func aTaskIsDelayedAndPutFirst() async throws {
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    var request = request("a.txt")
+    request.notBefore = Int64(Date().timeIntervalSince1970) + 3600
+    let task = try await session.download(request)
+    let status = try await task.status()
+    #expect(status.state == .waiting && status.reason == "not-before")
+    try await task.refresh()
+    let events = try await events(of: session, until: isDelivered)
+    #expect(events.contains { $0.kind == .finished })
+    try await task.putFirst()
+    try await task.cancel(keepingPartialFile: true)
+    #expect(try await task.status().state == .finished)
+  }
+
   @Test func errorsAreTyped() async throws {
     await #expect(throws: TarnError.self) { try await BackgroundSession.open("kit", agent: agent) }
     do throws(TarnError) {
