@@ -55,7 +55,8 @@ package enum ControlJSON {
       DecodingError.dataCorrupted(let context):
       let place = name(context.codingPath)
       return place.isEmpty
-        ? "the body is not a JSON object" : "the body's \(place) is not a value that is taken"
+        ? "the body is not a JSON object, or a number of it is out of range"
+        : "the body's \(place) is not a value that is taken"
     default: return "the body is not a JSON object"
     }
   }

@@ -47,6 +47,11 @@ final class ServedFiles: Sendable {
 
   private func wake(_ hanging: [@Sendable () -> Void]?) { for answer in hanging ?? [] { answer() } }
 
+  /// Of a file now; nil where there is none.
+  func behaviour(_ name: String) -> TestServer.Behaviour? {
+    state.withLockedValue { $0.files[name]?.behaviour }
+  }
+
   func note(_ request: TestServer.Request) { state.withLockedValue { $0.requests.append(request) } }
 
   /// - Parameter again: asks once more when the file behaves otherwise.
@@ -174,7 +179,8 @@ final class FileHandler: ChannelInboundHandler {
       written.futureResult.whenComplete { _ in channel.close(promise: nil) }
       context.writeAndFlush(
         wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body.prefix(count))))), promise: written)
-    case .goesSlowly(let rate): sendSlowly(body, max(1, rate / 20), context)
+    case .goesSlowly(let rate):
+      sendSlowly(String(head.uri.dropFirst().prefix { $0 != "?" }), body, max(1, rate / 20), context)
     default:
       context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: body)))), promise: nil)
       context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
@@ -191,9 +197,13 @@ final class FileHandler: ChannelInboundHandler {
     return start
   }
 
-  /// Twenty pieces a second.
-  private func sendSlowly(_ body: ArraySlice<UInt8>, _ piece: Int, _ context: ChannelHandlerContext) {
+  /// Twenty pieces a second, and the rest at once where the file behaves otherwise meanwhile.
+  private func sendSlowly(
+    _ name: String, _ body: ArraySlice<UInt8>, _ piece: Int, _ context: ChannelHandlerContext
+  ) {
     guard context.channel.isActive else { return }
+    var piece = piece
+    if case .goesSlowly = files.behaviour(name) {} else { piece = max(1, body.count) }
     guard !body.isEmpty else {
       context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
       return
@@ -203,7 +213,7 @@ final class FileHandler: ChannelInboundHandler {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     context.eventLoop.scheduleTask(in: .milliseconds(50)) {
       let (handler, context) = bound.value
-      handler.sendSlowly(body.dropFirst(piece), piece, context)
+      handler.sendSlowly(name, body.dropFirst(piece), piece, context)
     }
   }
 }

@@ -27,7 +27,7 @@ public final class TestServer: Sendable {
     case breaksOff(after: Int)
     /// 401, unless the request has this header line, `Name: value`.
     case asks(String)
-    /// The file is sent at this speed.
+    /// The file is sent at this speed, for as long as it behaves so; then the rest comes at once.
     case goesSlowly(bytesPerSecond: Int)
   }
 

@@ -161,10 +161,12 @@ struct SessionTests {
     let name = end == .finishes ? "a.txt" : end == .fails ? "nothing" : "secret"
     _ = try house.tarn("session", "open", "s")
     let follower = try house.begin("session", "events", "--follow", "--json", "s")
-    switch fate {
-    case .running: break
-    case .stopped: follower.signal(SIGSTOP)
-    case .killed, .restarted:
+    // It is connected when it has heard of something.
+    try house.hand(house.server.url("named"))
+    try waitUntil("it follows") { follower.outputSoFar.contains("all-delivered") }
+    let isGone = fate == .killed || fate == .restarted
+    if fate == .stopped { follower.signal(SIGSTOP) }
+    if isGone {
       follower.signal(SIGKILL)
       _ = try follower.wait()
     }
@@ -172,24 +174,22 @@ struct SessionTests {
     first.signal(SIGKILL)
     _ = try first.wait()
     // The program comes back while nobody answers.
-    let isGone = fate == .killed || fate == .restarted
     if fate == .restarted { #expect(try house.tarn("session", "events", "s").status == 69) }
     try house.start()
-    let last = end == .asks ? "needs-request" : "all-delivered"
-    try house.wait(for: last)
+    let state = end == .finishes ? "finished" : end == .fails ? "failed" : "waiting"
+    try waitUntil("the task has come to that") { try house.states() == ["finished", state] }
     let all = try house.events()
+    let last = try #require(all.last?["number"] as? Int)
     follower.signal(SIGCONT)
     let reader = isGone ? try house.begin("session", "events", "--follow", "--json", "s") : follower
-    try waitUntil("the program has heard of all") { reader.outputSoFar.contains(last) }
+    try waitUntil("the program has heard of all") { reader.outputSoFar.contains("\"number\":\(last),") }
     let heard = try JSON.documents(reader.outputSoFar)
     #expect(heard.compactMap { $0["number"] as? Int } == all.compactMap { $0["number"] as? Int })
-    let ends = all.compactMap { $0["code"] as? String }.filter {
-      ["finished", "failed", "needs-request"].contains($0)
-    }
+    let ends = all.filter { $0["task"] as? Int == 2 }.compactMap { $0["code"] as? String }
+      .filter { ["finished", "failed", "needs-request"].contains($0) }
     #expect(ends == [end == .finishes ? "finished" : end == .fails ? "failed" : "needs-request"])
     reader.signal(SIGINT)
     _ = try reader.wait()
-    #expect(try house.states() == [end == .finishes ? "finished" : end == .fails ? "failed" : "waiting"])
   }
 
   /// Dead between receiving and acknowledging: it gets all of it again.
@@ -296,6 +296,20 @@ struct SessionTests {
     #expect(try house.tarn("retry", "session:s/1").status == 0)
     #expect(try house.tarn("session", "wait", "s").status == 0)
     #expect(house.names == ["large.bin"])
+  }
+
+  /// Nothing is waited for that waits for a person.
+  @Test func waitingEndsWhereTheRestIsSuspended() throws {
+    try large()
+    let agent = try house.start()
+    try house.hand(house.server.url("slow/large.bin"))
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
+    let waiting = try house.begin("session", "wait", "s")
+    #expect(try house.tarn("pause", "session:s/1").status == 0)
+    let outcome = try waiting.wait()
+    #expect(outcome.status == 0 && outcome.output.contains("1 suspended"), "\(outcome)")
+    let task = try JSON.documents(try house.tarn("session", "show", "--json", "s").output).last
+    #expect(task?["received"] as? Int ?? 0 > 1 << 20)
   }
 
   @Test func aClosedSessionTakesNoMore() throws {

@@ -562,6 +562,41 @@ import Testing
     #expect(bench.files.isEmpty)
   }
 
+  /// Another place, another URL and other headers in one answer.
+  @Test func allOfAnAnswerHolds() throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    answer.pause = nil
+    bench.answer("a?new", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    var order = SessionOrder(.answer, task: task)
+    (order.to, order.url, order.headers) = (bench.path + "/other/b", "http://h/a?new", ["X-Own: b"])
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    let last = try #require(bench.asked.withLock { $0.last })
+    #expect(last.url == "http://h/a?new" && last.headers == ["X-Own: b"])
+    #expect(bench.text("other/b")?.utf8.count == body.count && bench.files.isEmpty)
+  }
+
+  /// What is suspended holds nothing up: the others are told to be done.
+  @Test func suspensionOfTheLastEndsTheRest() throws {
+    let done = try bench.add("a")
+    try bench.finish(done)
+    bench.answer("b", FakeAnswer(hangs: true))
+    let other = try bench.add("b")
+    let third = try bench.add("c")
+    try bench.finish(third)
+    #expect(try bench.codes().last == .finished)
+    #expect(try bench.session.give(.suspend, other))
+    try bench.run(until: "it is suspended") { try bench.state(other) == .suspended }
+    let events = try bench.ledger.events(after: 0, limit: 99)
+    #expect(events.last?.code == .allDelivered && events.last?.finished == 1)
+  }
+
   @Test func cancelKeepsThePartialFileIfAskedTo() throws {
     let task = try beginLarge("a")
     #expect(try bench.session.queue([task], from: [.failed]) == [task])

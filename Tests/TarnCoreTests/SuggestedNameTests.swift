@@ -59,7 +59,9 @@ import Testing
     #expect(refusal { $0.digest = "sha256:" + String(repeating: "ab", count: 32) } == nil)
   }
 
-  @Test(arguments: ["ftp://h/a", "file:///etc/passwd", "https://h/a b", "https://h/ä", "a"])
+  @Test(arguments: [
+    "ftp://h/a", "file:///etc/passwd", "https://h/a b", "https://h/ä", "a", "https://user:secret@h/a",
+  ])
   func otherURLsAreRefused(url: String) { #expect(refusal { $0.url = url } == "url-refused") }
 
   @Test(arguments: ["relative", "", "/a/../b", "/a/./b", "/a/\0b"])
@@ -69,6 +71,50 @@ import Testing
     #expect(refusal { $0.digest = "sha256:12" } == "digest-refused")
     #expect(refusal { $0.digest = "blake3:12" } == "digest-refused")
     #expect(refusal { $0.userInfo = String(repeating: "x", count: 4097) } == "text-too-long")
+  }
+
+  @Test(arguments: ["nocolon", ": x", "A b: c", "A: b\r\nX: c", "A: b\0"])
+  func otherHeaderLinesAreRefused(line: String) {
+    #expect(refusal { $0.headers = ["Accept: */*", line] } == "header-refused")
+    var settings = SessionSettings()
+    settings.headers = [line]
+    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+  }
+
+  @Test func methodsRulesAndLimitsAreChecked() {
+    #expect(refusal { $0.method = "POST" } == nil && refusal { $0.method = "post" } == "method-refused")
+    #expect(refusal { $0.body = "x" } == "body-refused")
+    #expect(
+      refusal { ($0.method, $0.body) = ("PUT", String(repeating: "x", count: 65_537)) } == "body-refused")
+    #expect(refusal { ($0.method, $0.rules) = ("POST", [ResponseRule(.hold)]) } == "rule-refused")
+    #expect(refusal { $0.rules = [ResponseRule(.place)] } == "rule-refused")
+    #expect(refusal { $0.limits = TaskLimits(whole: 0) } == "limits-refused")
+    #expect(refusal { $0.resuming = .init(file: "part") } == "resuming-refused")
+    #expect(refusal { $0.resuming = .init(file: "/a/part") } == "resuming-refused")
+  }
+
+  /// By status, media type and size; what is not known fits no size.
+  @Test func rulesFitHeads() {
+    func head(_ status: Int, _ type: String?, _ length: UInt64?) -> ResponseHead {
+      var head = ResponseHead(status: status, url: "https://h/a")
+      (head.contentType, head.contentLength) = (type, length)
+      return head
+    }
+    var rule = ResponseRule(.hold)
+    #expect(
+      rule.fits(head(200, nil, nil)) && rule.fits(head(206, nil, nil)) && !rule.fits(head(404, nil, nil)))
+    rule.status = [404]
+    #expect(rule.fits(head(404, nil, nil)) && !rule.fits(head(200, nil, nil)))
+    (rule.status, rule.types) = (nil, ["video/*", "Audio/MPEG"])
+    #expect(rule.fits(head(200, "video/mp4; codecs=x", nil)) && rule.fits(head(200, "audio/mpeg", nil)))
+    #expect(!rule.fits(head(200, "videos/x", nil)) && !rule.fits(head(200, nil, nil)))
+    (rule.types, rule.leastBytes, rule.mostBytes) = (nil, 10, 20)
+    #expect(rule.fits(head(200, nil, 10)) && rule.fits(head(200, nil, 20)))
+    #expect(
+      !rule.fits(head(200, nil, 9)) && !rule.fits(head(200, nil, 21)) && !rule.fits(head(200, nil, nil)))
+    var part = head(206, nil, 1)
+    part.contentRange = ContentRange(first: 14, last: 14, total: 15)
+    #expect(rule.fits(part))
   }
 
   @Test func placesAreTakenApart() {
@@ -83,7 +129,8 @@ import Testing
 @Suite struct TaskVerdictTests {
   @Test(arguments: [
     "timed-out", "too-slow", "host-not-found", "connection-refused", "connection-lost", "http-408",
-    "http-429", "http-500", "http-502", "http-503", "http-504", "no-space", "quota-exceeded",
+    "http-429", "http-500", "http-502", "http-503", "http-504", "http-507", "http-522",
+    "no-space", "quota-exceeded", "other-file-system",
   ]) func theseWait(code: String) { #expect(TaskVerdict.judge(code) == .wait) }
 
   @Test(arguments: [

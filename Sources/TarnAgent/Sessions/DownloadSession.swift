@@ -294,7 +294,8 @@ final class DownloadSession: Sendable {
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
     atWork.withLock { $0[number] = work }
     let running = engine.withLock { $0 }.start(
-      download(task, known, headers), with: ports(destination.folder, network.downloader), observer: Responses(self)
+      download(task, known, headers), with: ports(destination.folder, network.downloader),
+      observer: Responses(self)
     ) { [weak self] outcome in
       guard let self else { return }
       post(.ended(self, number, outcome))
@@ -483,7 +484,8 @@ final class DownloadSession: Sendable {
         try ledger.apply([.row(known)])
       }
       return
-    case .failed(let code, let message):
+    case .failed(let code, let told):
+      let message = told.replacing(HTTPStatus.passwordOptions, with: "")
       folder.close(number)
       if let order = work?.order { return _ = try obey(order, number) }
       try fail(number, code: code, message: message)
@@ -571,6 +573,11 @@ final class DownloadSession: Sendable {
   private func countIdle() throws(LedgerFailure) {
     let bytes = try idle().reduce(0) { $0 + $1.bytes }
     idleBytes.withLock { $0 = bytes }
+  }
+
+  /// Bytes that were fetched of a task that does not run; nil for none. Any thread.
+  func kept(of task: TaskRecord) -> UInt64? {
+    task.directory == nil ? nil : folder.partial(of: task)?.bytes
   }
 
   /// Bytes of partial files, and how many there are. Any thread.
@@ -667,7 +674,15 @@ final class DownloadSession: Sendable {
     (request.url, request.headers) = (order.url ?? request.url, order.headers ?? request.headers)
     try request.validate()
     if let to = order.to {
-      if known.state == .running { return try give(.move(to: to, order.existing), number) }
+      if known.state == .running {
+        // What else is said holds from the request on that follows the move.
+        let changed = try ledger.update(number) { task in
+          var task = task
+          task.request = request
+          return (task, [])
+        }
+        return try changed != nil && give(.move(to: to, order.existing), number)
+      }
       try move(known, to)
       request.to = to
       request.existing = order.existing ?? request.existing
@@ -778,14 +793,5 @@ final class DownloadSession: Sendable {
       try ledger.apply([.dropPartial(path)])
     }
     return changed.count
-  }
-}
-
-/// How long a task waits after failures.
-enum TaskBackOff {
-  /// Doubled with each failure, to an hour at most; less by chance, so that tasks do not all come at once.
-  static func seconds(after attempts: Int, random: Double) -> Int64 {
-    let most = min(3600, 2 << min(max(attempts, 1), 12))
-    return max(1, Int64(Double(most) * (0.5 + random / 2)))
   }
 }

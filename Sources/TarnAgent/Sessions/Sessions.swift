@@ -265,7 +265,10 @@ final class Sessions: SessionPort {
       ) { first, _ in first }
       let documents = tasks.prefix(limit).map { task in
         var document = TaskDocument(task)
-        guard task.state == .running else { return document }
+        guard task.state == .running else {
+          if task.state != .finished { document.received = open.session.kept(of: task) }
+          return document
+        }
         let activity = running[task.number]
         document.received = activity?.received
         document.expected = activity?.total ?? task.request.expectedBytes
@@ -405,7 +408,8 @@ final class Sessions: SessionPort {
 
   private func forget(_ session: DownloadSession) {
     making.take {
-      guard state.withLock({ $0.sessions.removeValue(forKey: session.id) }) != nil else { return }
+      guard let open = state.withLock({ $0.sessions.removeValue(forKey: session.id) }) else { return }
+      defer { for listener in open.listeners.values { listener() } }
       loop.post(.forget(session))
       session.dropAll()
       session.close()

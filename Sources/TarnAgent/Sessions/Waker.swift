@@ -6,7 +6,8 @@ import TarnRuntime
 struct WakeState {
   private enum Phase {
     case idle
-    case running
+    /// - Parameter isAcknowledged: events were taken since it began.
+    case running(isAcknowledged: Bool)
     /// It ended, and nothing was acknowledged: again at that moment.
     case waiting(until: Timestamp)
   }
@@ -14,7 +15,7 @@ struct WakeState {
   private var phase = Phase.idle
   private var failures = 0
   private var last: (when: Timestamp, message: String)?
-  private static let mostFailures = 12
+  private static let mostFailures = 13
 
   /// When it is run again; nil for not before something else happens.
   var due: Timestamp? { if case .waiting(let until) = phase { until } else { nil } }
@@ -31,14 +32,18 @@ struct WakeState {
     case .running: return false
     case .waiting(let until) where until > now: return false
     case .idle, .waiting:
-      phase = .running
+      phase = .running(isAcknowledged: false)
       last = (now, "running")
       return true
     }
   }
 
   mutating func ended(_ message: String, now: Timestamp) {
-    guard case .running = phase else { return }
+    guard case .running(let isAcknowledged) = phase else { return }
+    if isAcknowledged {
+      phase = .idle
+      return
+    }
     failures += 1
     last = (last?.when ?? now, message)
     // Five seconds, doubled up to six hours.
@@ -49,7 +54,10 @@ struct WakeState {
   /// Somebody takes the events.
   mutating func acknowledged() {
     failures = 0
-    if case .waiting = phase { phase = .idle }
+    switch phase {
+    case .running: phase = .running(isAcknowledged: true)
+    case .idle, .waiting: phase = .idle
+    }
   }
 }
 

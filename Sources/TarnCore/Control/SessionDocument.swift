@@ -91,7 +91,7 @@ package struct TaskPage: Codable, Sendable, Equatable {
 /// A task, and how far it is.
 package struct TaskDocument: Codable, Sendable, Equatable {
   package var task: TaskRecord
-  /// Bytes that have come; nil for what is not running.
+  /// Bytes that have come; nil for none.
   package var received: UInt64?
   /// Bytes that are expected; nil where nobody told.
   package var expected: UInt64?

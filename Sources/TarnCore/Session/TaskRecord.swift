@@ -249,6 +249,7 @@ package struct SessionSettings: Codable, Sendable, Equatable {
       throw refuse("\(name) is an absolute path of a program, and its arguments")
     }
     try limits?.validate()
+    try TaskRequest.validate(headers: headers)
     for rule in rules ?? [] { try rule.validate() }
     for host in hosts ?? [] {
       if host.pins?.allSatisfy({ $0.hasPrefix("sha256//") }) == false {
@@ -271,7 +272,7 @@ package struct HostTrust: Codable, Sendable, Equatable {
   package var ca: String?
   /// Its certificate has one of these public keys: `sha256//BASE64`.
   package var pins: [String]?
-  /// A file with `user:password`, or with a token: it is read for each task. Sent over https, and to this host only.
+  /// A file with `user:password`, or with a token: it is read for each task. Sent to this host only, over plain http, too.
   package var credential: String?
 
   package init(_ host: String) { self.host = host }

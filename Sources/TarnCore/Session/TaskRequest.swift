@@ -88,6 +88,14 @@ package struct TaskRequest: Codable, Sendable, Equatable {
         code: "url-refused",
         message: "\(Printable.escape(url)): a URL is ASCII without blanks; encode other bytes as %XX")
     }
+    let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+    let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.contains("@") else {
+      throw Refusal(
+        code: "url-refused",
+        message: "a URL with a name or password is not taken: give a header, or the credential of a host")
+    }
+    try Self.validate(headers: headers)
     guard TaskPlace(to) != nil else {
       throw Refusal(
         code: "destination-refused",
@@ -120,6 +128,25 @@ package struct TaskRequest: Codable, Sendable, Equatable {
 }
 
 extension TaskRequest {
+  /// - Throws: which line is none (RFC 9110 5.1, 5.5).
+  package static func validate(headers: [String]?) throws(Refusal) {
+    let others = Array("!#$%&'*+-.^_`|~".utf8)
+    for line in headers ?? [] {
+      let name = line.utf8.prefix { $0 != UInt8(ascii: ":") }
+      let isName =
+        !name.isEmpty && name.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || others.contains($0) }
+      let isValue = line.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+      guard isName, isValue, name.count < line.utf8.count else {
+        // Not its value: it may be a secret.
+        throw Refusal(
+          code: "header-refused",
+          message:
+            "a header line that begins with \(Printable.escape(String(line.prefix(20).prefix { $0 != ":" }))) is none: write 'Name: value'"
+        )
+      }
+    }
+  }
+
   private static let methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
   private static let mostBody = 64 << 10
 

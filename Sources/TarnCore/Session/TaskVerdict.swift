@@ -22,7 +22,9 @@ package enum TaskVerdict: Sendable, Equatable {
   private static func judge(_ code: String, _ wrongContents: Int) -> TaskVerdict {
     if code == TaskRecord.held || code == "credential-not-readable" { return .ask }
     if let status = HTTPStatus(name: code) {
-      return status.isTransient ? .wait : [401, 403].contains(status.code) ? .ask : .end
+      // Also those of proxies: 520 to 530.
+      return status.isTransient || status.code >= 500
+        ? .wait : [401, 403].contains(status.code) ? .ask : .end
     }
     if let failure = DownloadFailure.Code(rawValue: code) {
       switch failure {

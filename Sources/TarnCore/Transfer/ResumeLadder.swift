@@ -249,10 +249,13 @@ package struct HTTPStatus: Sendable, Equatable {
   /// The same request may succeed later (RFC 9110 15, RFC 6585 4, RFC 8470 5.2).
   package var isTransient: Bool { [408, 425, 429, 500, 502, 503, 504].contains(code) }
 
+  /// What helps a mirror; a session has other ways.
+  package static let passwordOptions = ": see --netrc, --netrc-file and --header-file"
+
   package var message: String {
     switch code {
     case 401:
-      "the server wants the right name and password (401): see --netrc, --netrc-file and --header-file"
+      "the server wants the right name and password (401)\(Self.passwordOptions)"
     case 403: "the server refuses access (403)"
     case 404: "the server does not have it (404)"
     case 410: "the server had it once, and it is gone for good (410)"

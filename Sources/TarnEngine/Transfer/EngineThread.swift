@@ -588,10 +588,7 @@ final class EngineThread {
     let document = job.entry.isList ? submission.listURL.take() : nil
     var request = job.attempts.request(room: { submission.space.room }, document: document)
     request.isUrgent = state.jobs[id]?.isPrioritized == true
-    let asking = submission.client.asking
-    (request.headers, request.method, request.body) = (asking.headers, asking.method, asking.body)
-    request.idleTimeout = asking.idleTimeout
-    request.keepsFields = submission.client.responses != nil
+    submission.client.complete(&request)
     job.wishes = submission.steering?.wishes
     let receiver = FileReceiver(job, context: try context(submission))
     submission.account.progress.begin(

@@ -36,6 +36,12 @@ struct TransferClient: Sendable {
 
   var now: Timestamp { clock.time }
 
+  func complete(_ request: inout DownloadRequest) {
+    (request.headers, request.method, request.body) = (asking.headers, asking.method, asking.body)
+    request.idleTimeout = asking.idleTimeout
+    request.keepsFields = responses != nil
+  }
+
   struct Asking: Sendable {
     /// Header lines, for the origin of each URL only.
     var headers: [String] = []

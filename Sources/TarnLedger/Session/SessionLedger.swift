@@ -161,7 +161,7 @@ package final class SessionLedger: TransferLedger {
       if known.state == .failed || known.state == .cancelled {
         (known.request, known.attempts, known.fresh) = (request, 0, terms.now)
         known.begin(state, terms)
-        try write(known, connection)
+        try TaskRows.write(known, connection)
       }
       return Added(task: known, wasThere: true)
     }
@@ -180,11 +180,14 @@ package final class SessionLedger: TransferLedger {
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)
       """,
       [
-        .text(request.url), .text(request.to), text(request.key), .integer(next ?? 1), time(record.added),
-        .text(record.state.rawValue), .integer((request.priority ?? .normal).rank), time(record.nextAttempt),
-        .text(JSONText.line(request)), text(record.path), text(record.code), text(record.message),
+        .text(request.url), .text(request.to), TaskRows.text(request.key), .integer(next ?? 1),
+        TaskRows.time(record.added),
+        .text(record.state.rawValue), .integer((request.priority ?? .normal).rank),
+        TaskRows.time(record.nextAttempt),
+        .text(JSONText.line(request)), TaskRows.text(record.path), TaskRows.text(record.code),
+        TaskRows.text(record.message),
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
-        time(record.fresh), text(request.group),
+        TaskRows.time(record.fresh), TaskRows.text(request.group),
       ])
     let number = try connection.first("SELECT last_insert_rowid()") { row throws(LedgerFailure) in
       try row.integer(0)
@@ -211,8 +214,8 @@ package final class SessionLedger: TransferLedger {
     let list = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     return try read { connection throws(LedgerFailure) in
       try connection.all(
-        "\(Self.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
-        [.integer(after), .limit(limit)], Self.read)
+        "\(TaskRows.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
+        [.integer(after), .limit(limit)], TaskRows.read)
     }
   }
 
@@ -226,8 +229,8 @@ package final class SessionLedger: TransferLedger {
         row throws(LedgerFailure) in try row.integer(0)
       }
       let tasks = try connection.all(
-        "\(Self.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
-        [.integer(after), .limit(limit)], Self.read)
+        "\(TaskRows.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
+        [.integer(after), .limit(limit)], TaskRows.read)
       return (last ?? 0, tasks)
     }
   }
@@ -236,7 +239,8 @@ package final class SessionLedger: TransferLedger {
   package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
-        "\(Self.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)], Self.read)
+        "\(TaskRows.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)],
+        TaskRows.read)
     }
   }
 
@@ -351,12 +355,16 @@ package final class SessionLedger: TransferLedger {
         guard let record = try Self.task("number = ?", [.integer(number)], connection),
           let (changed, events) = change(record)
         else { continue }
-        try Self.write(changed, connection)
+        try TaskRows.write(changed, connection)
         for event in events { try append(event, connection) }
         if changed.state.isEnd, !record.state.isEnd { ended.append(changed) }
         result.append(changed)
       }
       try tellEnds(of: ended, connection)
+      // What ended before was not told as all while this one was at work.
+      if ended.isEmpty, result.contains(where: { $0.state == .suspended }) {
+        try tellEnd(of: nil, onlyIfAny: true, connection)
+      }
     }
     return result
   }
@@ -400,7 +408,7 @@ package final class SessionLedger: TransferLedger {
     record.path = sources.path(number) ?? record.path
     record.request.to = answer.to ?? record.request.to
     if answer.head.status < 400 { record.fresh = now }
-    try Self.write(record, connection)
+    try TaskRows.write(record, connection)
     try connection.run(
       "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(answer.head)), .integer(number)])
     var event = SessionEvent(.response, time: now, of: record)
@@ -408,73 +416,10 @@ package final class SessionLedger: TransferLedger {
     try append(event, connection)
   }
 
-  private static let select = """
-    SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,
-      file, directory FROM tasks
-    """
-
   private static func task(
     _ condition: String, _ values: [Value], _ connection: Connection
   ) throws(LedgerFailure) -> TaskRecord? {
-    try connection.first("\(select) WHERE \(condition)", values, read)
-  }
-
-  private static func read(_ row: Statement) throws(LedgerFailure) -> TaskRecord {
-    guard let state = TaskState(rawValue: try row.text(1)) else { throw row.damaged(1) }
-    guard let request = JSONText.value(TaskRequest.self, from: try row.text(2)) else { throw row.damaged(2) }
-    var record = TaskRecord(
-      number: try row.integer(0), state: state, request: request, added: try row.timestamp(10))
-    (record.path, record.bytes, record.digest) = (
-      try row.optionalText(3), try row.optionalBits(4), try row.optionalText(5)
-    )
-    (record.code, record.message) = (try row.optionalText(6), try row.optionalText(7))
-    record.attempts = Int(try row.integer(8))
-    record.nextAttempt = row.isNull(9) ? nil : try row.timestamp(9)
-    record.ended = row.isNull(11) ? nil : try row.timestamp(11)
-    if !row.isNull(12), !row.isNull(13) {
-      record.life = TaskLife(whole: try row.integer(12), stall: try row.integer(13))
-    }
-    if !row.isNull(14) { record.fresh = try row.timestamp(14) }
-    record.file = try row.optionalText(15).flatMap(identity)
-    record.directory = try row.optionalBits(16)
-    return record
-  }
-
-  private static func write(_ record: TaskRecord, _ connection: Connection) throws(LedgerFailure) {
-    try connection.run(
-      """
-      UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
-        message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?,
-        directory = ?
-      WHERE number = ?
-      """,
-      [
-        .text(record.state.rawValue), .integer((record.request.priority ?? .normal).rank),
-        time(record.nextAttempt), .text(JSONText.line(record.request)), text(record.path),
-        record.bytes.map { .bits($0) } ?? .null, text(record.digest), text(record.code),
-        text(record.message), .integer(Int64(record.attempts)), time(record.ended),
-        record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
-        time(record.fresh), text(record.request.group), text(record.file.map(text(of:))),
-        record.directory.map { .bits($0) } ?? .null, .integer(record.number),
-      ])
-  }
-
-  private static func text(_ text: String?) -> Value { text.map { .text($0) } ?? .null }
-
-  private static func time(_ time: Timestamp?) -> Value { time.map { .integer($0.nanoseconds) } ?? .null }
-
-  private static func text(of file: FileIdentity) -> String {
-    "\(file.device) \(file.inode) \(file.size) \(file.modified.nanoseconds) \(file.changed.nanoseconds)"
-  }
-
-  private static func identity(_ text: String) -> FileIdentity? {
-    let parts = text.split(separator: " ")
-    guard parts.count == 5, let device = UInt64(parts[0]), let inode = UInt64(parts[1]),
-      let size = UInt64(parts[2]), let modified = Int64(parts[3]), let changed = Int64(parts[4])
-    else { return nil }
-    return FileIdentity(
-      device: device, inode: inode, size: size, modified: Timestamp(nanoseconds: modified),
-      changed: Timestamp(nanoseconds: changed))
+    try connection.first("\(TaskRows.select) WHERE \(condition)", values, TaskRows.read)
   }
 
   // MARK: Events
@@ -604,8 +549,12 @@ package final class SessionLedger: TransferLedger {
     try tellEnd(of: nil, connection)
   }
 
-  /// - Parameter group: nil for all tasks of the session.
-  private func tellEnd(of group: String?, _ connection: Connection) throws(LedgerFailure) {
+  /// - Parameters:
+  ///   - group: nil for all tasks of the session.
+  ///   - onlyIfAny: not where nothing has ended since the last time.
+  private func tellEnd(
+    of group: String?, onlyIfAny: Bool = false, _ connection: Connection
+  ) throws(LedgerFailure) {
     let open = "SELECT 1 FROM tasks WHERE state IN ('queued', 'running', 'waiting')"
     let isOpen = try connection.first(
       open + (group == nil ? " LIMIT 1" : " AND task_group = ? LIMIT 1"), group.map { [.text($0)] } ?? [],
@@ -619,8 +568,9 @@ package final class SessionLedger: TransferLedger {
         row throws(LedgerFailure) in try row.text(0)
       }
       counts.append(text.flatMap { Int($0) } ?? 0)
-      try connection.run("DELETE FROM facts WHERE name = ?", [.text(name)])
     }
+    if onlyIfAny, counts == [0, 0] { return }
+    for name in names { try connection.run("DELETE FROM facts WHERE name = ?", [.text(name)]) }
     var event = SessionEvent(group == nil ? .allDelivered : .groupDelivered, time: clock.time)
     (event.group, event.finished, event.failed) = (group, counts[0], counts[1])
     try append(event, connection)
@@ -700,7 +650,7 @@ package final class SessionLedger: TransferLedger {
     (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
-    try Self.write(record, connection)
+    try TaskRows.write(record, connection)
     var event = SessionEvent(.finished, time: now, of: record)
     event.response = try Self.response(number, connection)
     try append(event, connection)
@@ -764,7 +714,7 @@ package final class SessionLedger: TransferLedger {
       guard let (path, file) = found, var record = try Self.task("number = ?", [.integer(number)], connection)
       else { return }
       record.path = path
-      try Self.write(record, connection)
+      try TaskRows.write(record, connection)
       try apply(.dropPartial(RelativePath(task: number)), connection)
       try finish(number, file, digest: intent.digest, connection)
     }

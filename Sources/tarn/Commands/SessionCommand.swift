@@ -332,11 +332,23 @@ struct SessionWaitCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let link = AgentLink(session.sources)
-    if try !isOver(link) {
-      let status = try SessionFollower(session: session, link: link, id: id).run(
-        after: try link.ask { try $0.session(id).lastEvent }
-      ) { event in event.code != .allDelivered }
-      if status != .inSync { return try status.end() }
+    let ended = Gate()
+    Interruption.shared.arm(StopFlag()) {
+      ended.open()
+    } report: {
+    }
+    defer { Interruption.shared.disarm() }
+    var isOver = try isOver(link)
+    while !isOver {
+      if ended.wait(atMost: .milliseconds(500)) {
+        return try ExitStatus.stopped(by: Interruption.shared.received).end()
+      }
+      // An agent that ends, or begins, in the meantime is waited for.
+      do throws(PassFailure) {
+        isOver = try self.isOver(link)
+      } catch {
+        if error.code == "no-such-session" { throw error }
+      }
     }
     let document = try link.ask { try $0.session(id) }
     if session.isJSON {
