@@ -202,8 +202,8 @@ final class FileHandler: ChannelInboundHandler {
     _ name: String, _ body: ArraySlice<UInt8>, _ piece: Int, _ context: ChannelHandlerContext
   ) {
     guard context.channel.isActive else { return }
-    var piece = piece
-    if case .goesSlowly = files.behaviour(name) {} else { piece = max(1, body.count) }
+    let isSlow = if case .goesSlowly = files.behaviour(name) { true } else { false }
+    let piece = isSlow ? piece : max(1, body.count)
     guard !body.isEmpty else {
       context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
       return
