@@ -66,6 +66,7 @@ final class DownloadSession: Sendable {
   private let random: any RandomSource
   private let bootID = BootID.read()
   private let progress: PassProgress
+  private let promises: SpacePromises
   private let patience: Patience
   private let atWork = Locked<[Int64: AtWork]>([:])
   /// As the ledger has them.
@@ -90,12 +91,12 @@ final class DownloadSession: Sendable {
   ///   - post: says something to the loop; any thread.
   init(
     id: String, ledger: SessionLedger, folder: SessionFolder, downloader: any Downloading,
-    patience: Patience = .long, progress: PassProgress, clock: any Clock, random: any RandomSource,
+    patience: Patience = .long, progress: PassProgress, promises: SpacePromises = SpacePromises(), clock: any Clock, random: any RandomSource,
     post: @escaping @Sendable (SessionLoop.Message) -> Void
   ) throws(LedgerFailure) {
     (self.id, self.ledger, self.folder) = (id, ledger, folder)
     downloaders = Locked([(0, downloader)])
-    (self.patience, self.progress) = (patience, progress)
+    (self.patience, self.progress, self.promises) = (patience, progress, promises)
     (self.clock, self.random, self.post) = (clock, random, post)
     stored = Locked(try Self.settings(in: ledger))
     let known = try ledger.fact(.age).flatMap { JSONText.value(SessionAge.self, from: $0) }
@@ -264,7 +265,7 @@ final class DownloadSession: Sendable {
       try ledger.apply([.row(known)])
       return false
     }
-    let destination: (folder: any TransferFolder, directory: UInt64)
+    let destination: (folder: any TransferFolder, directory: FileIdentity)
     let headers: [String]
     do {
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
@@ -284,7 +285,7 @@ final class DownloadSession: Sendable {
       task.enter(.running, terms)
       (task.code, task.message) = (code, message)
       task.request.resuming = nil
-      task.directory = destination.directory
+      task.directory = destination.directory.inode
       if known == nil { task.file = nil }
       return (task, [])
     }
@@ -294,7 +295,7 @@ final class DownloadSession: Sendable {
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
     atWork.withLock { $0[number] = work }
     let running = engine.withLock { $0 }.start(
-      download(task, known, headers), with: ports(destination.folder, network.downloader),
+      download(task, known, headers), with: ports(destination, network.downloader),
       observer: Responses(self)
     ) { [weak self] outcome in
       guard let self else { return }
@@ -310,11 +311,11 @@ final class DownloadSession: Sendable {
   }
 
   private func ports(
-    _ folder: any TransferFolder, _ downloader: any Downloading
+    _ destination: (folder: any TransferFolder, directory: FileIdentity), _ downloader: any Downloading
   ) -> SingleDownload.Ports {
     SingleDownload.Ports(
-      folder: folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
-      bootID: bootID, progress: progress)
+      folder: destination.folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
+      bootID: bootID, progress: progress, device: destination.directory.device, promises: promises)
   }
 
   private func download(_ task: TaskRecord, _ known: Row?, _ headers: [String]) -> SingleDownload {

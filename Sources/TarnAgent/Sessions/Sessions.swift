@@ -30,6 +30,7 @@ final class Sessions: SessionPort {
   private let log: Logger
   private let clock: any Clock
   private let names = FinalNames()
+  private let promises = SpacePromises()
   private let state = Locked(State())
   /// One at a time makes or forgets a session.
   private let making = Turns()
@@ -108,7 +109,7 @@ final class Sessions: SessionPort {
       let session = try DownloadSession(
         id: id, ledger: ledger,
         folder: SessionFolder(id: id, names: names, hashing: OpenSSLHashing()),
-        downloader: try downloader(id, settings), progress: progress,
+        downloader: try downloader(id, settings), progress: progress, promises: promises,
         clock: clock, random: SystemRandom(), post: { [loop] in loop.post($0) })
       try session.touch()
       let open = Open(session: session, progress: progress)

@@ -51,11 +51,16 @@ package struct SingleDownload: Sendable {
     package var bootID: String
     /// Of all downloads that share it.
     package var progress: PassProgress
+    /// Of the folder's file system.
+    package var device: UInt64
+    package var promises: SpacePromises
 
     package init(
       folder: any TransferFolder, ledger: any TransferLedger, downloader: any Downloading,
-      clock: any Clock, random: any RandomSource, bootID: String, progress: PassProgress
+      clock: any Clock, random: any RandomSource, bootID: String, progress: PassProgress, device: UInt64,
+      promises: SpacePromises
     ) {
+      (self.device, self.promises) = (device, promises)
       (self.folder, self.ledger, self.downloader) = (folder, ledger, downloader)
       (self.clock, self.random, self.bootID, self.progress) = (clock, random, bootID, progress)
     }
@@ -122,6 +127,7 @@ extension TransferEngine {
       folder: ports.folder, ledger: ports.ledger, downloader: ports.downloader, clock: ports.clock,
       random: ports.random, bootID: ports.bootID, progress: ports.progress, stop: stop)
     client.countsEntries = false
+    client.promises = ports.promises.of(device: ports.device)
     client.region = Region(download.path, .itself)
     client.asking = TransferClient.Asking(
       headers: download.headers, method: download.method, body: download.body,

@@ -1,6 +1,22 @@
 import TarnCore
 import TarnRuntime
 
+/// What downloads were promised, by the file systems that they go to. Shared by all sessions of a process; any thread.
+package final class SpacePromises: Sendable {
+  private let promises = Locked<[UInt64: SpaceBudget.Promises]>([:])
+
+  package init() {}
+
+  func of(device: UInt64) -> SpaceBudget.Promises {
+    promises.withLock { promises in
+      if let known = promises[device] { return known }
+      let made = SpaceBudget.Promises()
+      promises[device] = made
+      return made
+    }
+  }
+}
+
 /// Whether bytes fit: free space, less the reserve, less what running transfers will still need. Any thread.
 final class SpaceBudget: Sendable {
   private let folder: any TransferFolder

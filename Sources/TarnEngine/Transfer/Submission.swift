@@ -70,7 +70,7 @@ final class Submission {
     (policy, deletions, since, listURL) = (plan.policy, plan.verdict, plan.since, plan.feed.listURL)
     manifestNumber = isUrgent ? since.manifests : nil
     self.plan = try PlanReader(plan)
-    space = try SpaceBudget(client.folder, reserve: policy.reserve, engine.promises)
+    space = try SpaceBudget(client.folder, reserve: policy.reserve, client.promises ?? engine.promises)
     atHand = try BytesAtHand(plan.unrecorded, of: client)
   }
 

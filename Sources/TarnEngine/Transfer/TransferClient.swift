@@ -25,6 +25,8 @@ struct TransferClient: Sendable {
   var countsEntries = true
   /// All that its plans are about.
   var region = Region.everything
+  /// Of the file system that it writes to; nil for what all of one engine share.
+  var promises: SpaceBudget.Promises?
   /// What its requests have that those of mirrors do not.
   var asking = Asking()
   /// Hears what servers answer.

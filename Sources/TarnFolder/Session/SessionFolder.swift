@@ -37,11 +37,11 @@ package final class SessionFolder: Sendable {
   /// - Parameters:
   ///   - own: what the task has put there before, and may be fetched anew; nil for nothing.
   ///   - hasPartial: bytes of it lie there: the directory has to be the one that they were written to.
-  /// - Returns: with the directory's inode.
+  /// - Returns: with the directory.
   /// - Throws: why it cannot be used: `otherFileSystem` where its disk is not mounted now.
   package func open(
     _ task: TaskRecord, own: FileIdentity? = nil, hasPartial: Bool = false
-  ) throws(FolderFailure) -> (folder: any TransferFolder, directory: UInt64) {
+  ) throws(FolderFailure) -> (folder: any TransferFolder, directory: FileIdentity) {
     guard let place = TaskPlace(task.request.to) else {
       throw FolderFailure(.other, "\(Printable.escape(task.request.to)) is no absolute path")
     }
@@ -68,7 +68,7 @@ package final class SessionFolder: Sendable {
       }
     }
     destinations.withLock { $0[task.number] = destination }
-    return (TaskFolder(session: self, task: task.number), identity.inode)
+    return (TaskFolder(session: self, task: task.number), identity)
   }
 
   /// The task is at work no more.
