@@ -193,6 +193,32 @@ final class ReloadedMirrorTests: AgentHouse {
         && ended.errors.contains("hint: "), "\(ended)")
   }
 
+  /// Nobody knows of the pass that was asked for.
+  @Test func whoWaitsForOneThatWentAndCameBackIsNotForgotten() throws {
+    func table(_ feed: String) -> String {
+      "[mirror.files]\nfeed = \"\(server.url(feed))\"\nfolder = \"\(place.path)/files\"\n"
+    }
+    try settings(table("hanging"))
+    try start()
+    let first = try begin("sync", "files")
+    defer { first.signal(SIGKILL) }
+    try waitUntil("a pass is at work") { try mirrors().first?["run"] is Int }
+    let sync = try begin("sync", "files")
+    defer { sync.signal(SIGKILL) }
+    try waitUntil("it waits") { sync.errorsSoFar.contains("waiting for the pass before it to end") }
+    sync.signal(SIGSTOP)
+    let second = Int(Date().timeIntervalSince1970)
+    try waitUntil("the next second") { Int(Date().timeIntervalSince1970) > second }
+    try settings("")
+    #expect(try tarn("reload").output.contains("removed: files"))
+    try waitUntil("it is gone") { try mirrors().isEmpty }
+    try settings(table("SHA256SUMS"))
+    #expect(try tarn("reload").output.contains("added: files"))
+    sync.signal(SIGCONT)
+    let ended = try sync.wait()
+    #expect(ended.status == 0 && place.text("files/f1") == "one\n", "\(ended)")
+  }
+
   /// The one that goes still ends its pass; the folder is the other one's from then on.
   @Test func aMirrorThatIsRenamedInAPassIsStillSeen() throws {
     func table(_ name: String, _ feed: String) throws {

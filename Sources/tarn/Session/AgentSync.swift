@@ -138,6 +138,12 @@ struct AgentSync {
         order = anew
         continue
       }
+      // A mirror that went and came back meanwhile knows nothing of the order; any other takes it for the one that it has.
+      if document.run != order.run, status.agent?.settingsRead != order.agent?.settingsRead {
+        guard let anew = try again() else { throw Self.removed(mirror) }
+        order = anew
+        continue
+      }
       tell(document, order.run, isOnlyOne: isOnlyOne, &told)
       _ = ended.wait(atMost: .milliseconds(Terminal.messages.canRedraw ? 200 : 500))
     }
