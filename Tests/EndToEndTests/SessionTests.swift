@@ -222,8 +222,18 @@ struct SessionTests {
     let agent = try house.start()
     try house.hand(house.server.url("slow/large.bin?signature=1"))
     try waitUntil("some of it is written") { agent.written > 3 << 20 }
-    _ = try house.tarn("session", "answer", "s", "1", "--url", house.server.url("slow/large.bin?signature=2"))
-    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(try house.tarn("pause", "session:s/1").status == 0)
+    try waitUntil("it is suspended") { try house.states() == ["suspended"] }
+    let requests = try house.server.requests { () throws in
+      let answer = try house.tarn(
+        "session", "answer", "s", "1", "--url", house.server.url("slow/large.bin?signature=2"))
+      #expect(answer.status == 0)
+      _ = try house.tarn("resume", "session:s/1")
+      let waited = try house.tarn("session", "wait", "s")
+      #expect(waited.status == 0)
+    }
+    #expect(
+      requests.map { "\($0.status) \($0.uri)" }.last == "206 /slow/large.bin?signature=2", "\(requests)")
     // It is known by what it was added with.
     #expect(try house.hand(house.server.url("slow/large.bin?signature=1")).output.contains("was there"))
   }
@@ -402,6 +412,22 @@ struct SessionTests {
     let refused = try house.tarn(
       "get", "--background", house.server.url("a.txt"), "--to", house.place.path + "/mirror/x/")
     #expect(refused.status != 0 && refused.errors.contains("lies in the mirror"), "\(refused)")
+  }
+
+  /// Not through a link, and not by a rule.
+  @Test func noWayLeadsIntoAMirror() throws {
+    try house.start()
+    #expect(try Tarn.sync(house.server.url("SHA256SUMS"), house.place.path + "/mirror").status == 0)
+    try FileManager.default.createDirectory(
+      atPath: house.place.path + "/mirror/sub", withIntermediateDirectories: true)
+    try FileManager.default.createSymbolicLink(
+      atPath: house.out + "link", withDestinationPath: house.place.path + "/mirror/sub")
+    let linked = try house.tarn("get", "--background", house.server.url("a.txt"), "--to", house.out + "link/")
+    #expect(linked.status != 0 && linked.errors.contains("lies in the mirror"), "\(linked)")
+    try house.place.write(
+      "{\"rules\":[{\"then\":\"place\",\"to\":\"\(house.place.path)/mirror/\"}]}", to: "rules.json")
+    let ruled = try house.tarn("session", "open", "s", "--settings", "rules.json")
+    #expect(ruled.status != 0 && ruled.errors.contains("lies in the mirror"), "\(ruled)")
   }
 
   /// What may be over in a while is waited for.

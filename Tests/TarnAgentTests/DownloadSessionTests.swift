@@ -459,14 +459,14 @@ import Testing
 
   @Test func aPartialFileIsKeptForAWhile() throws {
     let task = try beginLarge("a")
-    #expect(try bench.session.partials().files == 1)
+    #expect(try bench.session.partialFiles.total().files == 1)
     bench.clock.setWall(SystemClock().time.nanoseconds)
     bench.clock.advance(.seconds(29 * 86_400))
     _ = try bench.session.advance()
-    #expect(try bench.session.partials().files == 1)
+    #expect(try bench.session.partialFiles.total().files == 1)
     bench.clock.advance(.seconds(2 * 86_400))
     _ = try bench.session.advance()
-    #expect(try bench.session.partials().files == 0 && bench.files.isEmpty)
+    #expect(try bench.session.partialFiles.total().files == 0 && bench.files.isEmpty)
     #expect(try bench.state(task) == .failed && bench.ledger.partial(RelativePath(task: task)) == nil)
   }
 
@@ -580,6 +580,97 @@ import Testing
     let last = try #require(bench.asked.withLock { $0.last })
     #expect(last.url == "http://h/a?new" && last.headers == ["X-Own: b"])
     #expect(bench.text("other/b")?.utf8.count == body.count && bench.files.isEmpty)
+  }
+
+  /// Another URL goes on where the one before ended, if the server has the same version there; else from zero.
+  @Test(arguments: [true, false]) func anotherURLIsProvedByItsETag(isSame: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let broken = DownloadFailure(.reset, "lost", isTransient: true)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, broken)))
+    let task = try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    let other = isSame ? body : Array(repeating: UInt8(8), count: 2 << 20)
+    bench.answer("a?new", FakeAnswer(etag: isSame ? "\"1\"" : "\"2\"", body: other, honoursRanges: isSame))
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/a?new"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    let last = bench.asked.withLock { $0.filter { $0.url == "http://h/a?new" } }
+    #expect(last.first?.offset ?? 0 >= 1_000_000 && last.first?.ifRange == "\"1\"")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
+  }
+
+  /// Small files have no row of their own: what they leave goes all the same.
+  @Test func cancelLeavesNothingOfASmallFile() throws {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 7, count: 200_000))
+    answer.pause = (100_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    #expect(try bench.session.give(.suspend, task))
+    try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(bench.files.isEmpty)
+    #expect(try bench.session.partialFiles.total().files == 0)
+    gate.open()
+  }
+
+  /// A folder that somebody renames while it is filled gets no file, and none is told to be there.
+  @Test func aFolderThatIsRenamedIsTold() throws {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20))
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    try FileManager.default.moveItem(atPath: bench.path + "/out", toPath: bench.path + "/renamed")
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "not-there")
+    let left = try FileManager.default.contentsOfDirectory(atPath: bench.path + "/renamed")
+    #expect(left == [".tarn-s-1.part"])
+  }
+
+  /// A number is what the name ends with, however long it is.
+  @Test func longNamesAreNumbered() throws {
+    let long = String(repeating: "n", count: 220)
+    for number in 0..<3 {
+      let task = try bench.add(long + "?\(number)") {
+        ($0.to, $0.existing) = (bench.path + "/out/", .keepBoth)
+      }
+      try bench.finish(task)
+      #expect(try bench.state(task) == .finished)
+    }
+    #expect(bench.files.count == 3 && bench.files.allSatisfy { $0.utf8.count <= 200 })
+  }
+
+  /// The digest of a request that comes later holds.
+  @Test func aDigestThatIsGivenLaterHolds() throws {
+    let task = try bench.add("a") { $0.suspended = true }
+    #expect(try bench.add("a") { $0.digest = "sha256:" + String(repeating: "0", count: 64) } == task)
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.run(until: "it is not what was asked for") { try bench.state(task) == .waiting }
+    #expect(try bench.ledger.task(task)?.code == "digest-mismatch" && bench.files.isEmpty)
+  }
+
+  /// Orders for all leave nothing that begins meanwhile.
+  @Test func allAreSuspended() throws {
+    for number in 0..<20 {
+      bench.answer("\(number)", FakeAnswer(hangs: true))
+      try bench.add("\(number)")
+    }
+    try bench.run(until: "some run") { try bench.states().contains(.running) }
+    #expect(try bench.session.giveAll(.suspend, in: TaskState.allCases.filter { !$0.isEnd }) == 20)
+    try bench.run(until: "all are suspended") { try bench.states().allSatisfy { $0 == .suspended } }
+  }
+
+  @Test func settingsThatWouldEndTheAgentAreRefused() {
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.keptFor = .min
+    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+    #expect(TaskPlace("/out/.tarn-s-5.part") == nil)
   }
 
   /// What is suspended holds nothing up: the others are told to be done.

@@ -8,56 +8,10 @@ import TarnTransfer
 /// One session at work: its ledger says what its tasks are, the engine carries out those whose turn it is. All but what is said
 /// otherwise is of the loop's thread.
 final class DownloadSession: Sendable {
-  /// What a task at work has.
-  private struct AtWork {
-    let request: TaskRequest
-    /// The file may take the place of another.
-    let replaces: Bool
-    /// What stands there already, and is asked about.
-    let known: Row?
-    /// The number of its downloader.
-    let network: Int
-    /// Bytes of the partial file when it began.
-    let kept: UInt64
-    let began: Instant
-    var responded: Instant?
-    var download: RunningDownload?
-    /// Of the last answer, and whether the ledger has it.
-    var response: (answer: SessionLedger.Answer, isNoted: Bool)?
-    /// Of the file, once the server has told it.
-    var size: UInt64 = 0
-    /// The beginning of an answer that was no file.
-    var body: String?
-    /// Why it was ended from outside; nil for by itself.
-    var order: Order?
-  }
-
-  /// What somebody wants of a task.
-  enum Order: Sendable {
-    case suspend
-    /// - Parameter keeps: its partial file stays.
-    case cancel(keeps: Bool)
-    /// The process ends: it stays as it is, and goes on with the next one.
-    case leave
-    /// A rule wants a program to be asked.
-    case hold
-    /// A rule or a limit ends it.
-    case fail(code: String, message: String)
-    /// Its file goes to another place.
-    case move(to: String, TaskRequest.Existing?)
-  }
-
-  /// What happens after a failure that may be over in a while.
-  enum Patience: Sendable {
-    /// The task waits, and is tried again and again.
-    case long
-    /// It is tried so many times more, within minutes, and has failed then.
-    case short(retries: Int)
-  }
-
   let id: String
   let ledger: SessionLedger
   private let folder: SessionFolder
+  let partialFiles: PartialFiles
   /// Another one after a failure of the ledger, which an engine does not outlive.
   private let engine = Locked(TransferEngine())
   /// A new one with each change of the settings that it follows from; those before it end with their last transfer.
@@ -68,7 +22,7 @@ final class DownloadSession: Sendable {
   private let progress: PassProgress
   private let promises: SpacePromises
   private let patience: Patience
-  private let atWork = Locked<[Int64: AtWork]>([:])
+  private let atWork = Locked<[Int64: TaskAtWork]>([:])
   /// As the ledger has them.
   private let stored: Locked<SessionSettings>
   private let age: Locked<SessionAge>
@@ -83,6 +37,8 @@ final class DownloadSession: Sendable {
   /// Tasks that are asked about at once.
   private static let askedAtOnce = 1000
   private static let upkeepEvery: Int64 = 600
+  /// Tasks of one transaction of an order for all.
+  static let batch = 1000
   /// Seconds without any contact after which a session ends.
   static let life: Int64 = 90 * 86_400
 
@@ -91,10 +47,12 @@ final class DownloadSession: Sendable {
   ///   - post: says something to the loop; any thread.
   init(
     id: String, ledger: SessionLedger, folder: SessionFolder, downloader: any Downloading,
-    patience: Patience = .long, progress: PassProgress, promises: SpacePromises = SpacePromises(), clock: any Clock, random: any RandomSource,
+    patience: Patience = .long, progress: PassProgress, promises: SpacePromises = SpacePromises(),
+    clock: any Clock, random: any RandomSource,
     post: @escaping @Sendable (SessionLoop.Message) -> Void
   ) throws(LedgerFailure) {
     (self.id, self.ledger, self.folder) = (id, ledger, folder)
+    partialFiles = PartialFiles(ledger: ledger, folder: folder)
     downloaders = Locked([(0, downloader)])
     (self.patience, self.progress, self.promises) = (patience, progress, promises)
     (self.clock, self.random, self.post) = (clock, random, post)
@@ -103,24 +61,29 @@ final class DownloadSession: Sendable {
     age = Locked(known ?? SessionAge(wall: clock.time, boot: bootID, uptime: clock.boottime()))
     ledger.attach(
       SessionLedger.Sources(
-        path: { [folder] in folder.path($0) }, response: { [atWork] in Self.take($0, atWork) },
-        times: { [atWork, clock] in Self.times($0, atWork, clock.monotonic()) }))
+        path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
+        times: { [atWork, clock] in Self.times($0, atWork, clock.monotonic()) },
+        noted: { [atWork] task in atWork.withLock { $0[task]?.response?.isNoted = true } }))
     try settle()
   }
 
   /// What a crash left between a file's name and its record, and what must not be repeated by itself.
   private func settle() throws(LedgerFailure) {
-    for intent in try ledger.unfinished() {
-      let task = intent.task
-      if task.state != .finished || task.file?.inode != intent.inode {
-        try ledger.settle(intent, folder.find((task, inode: intent.inode, size: intent.size)))
-      }
-      guard let task = try ledger.task(task.number), task.state == .finished else { continue }
-      folder.finish(task, replaces: true)
-      try ledger.forgetIntent(of: task.number)
-    }
+    // Where its disk is not there now, it is settled before the task begins.
+    for intent in try ledger.unfinished() { try? settle(intent) }
     let terms = terms
     _ = try ledger.update(try ledger.numbers(in: [.running])) { $0.interrupted(terms) }
+  }
+
+  /// - Throws: `FolderFailure` where nobody can tell now what became of it.
+  private func settle(_ intent: SessionLedger.Unfinished) throws {
+    let number = intent.task.number
+    if intent.task.state != .finished || intent.task.file?.inode != intent.inode {
+      try ledger.settle(intent, folder.find((intent.task, inode: intent.inode, size: intent.size)))
+    }
+    guard let task = try ledger.task(number), task.state == .finished else { return }
+    folder.finish(task, replaces: true)
+    try ledger.forgetIntent(of: number)
   }
 
   /// Nothing is at work any more. Partial files stay, and tasks go on when the session is opened again. Any thread but the loop's.
@@ -268,10 +231,13 @@ final class DownloadSession: Sendable {
     let destination: (folder: any TransferFolder, directory: FileIdentity)
     let headers: [String]
     do {
+      // What lies under the partial file's name may be what a new file took the place of.
+      for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
+      guard try ledger.task(number)?.state == .queued else { return false }
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
       destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
       try prepare(task)
-      headers = try self.headers(of: task.request)
+      headers = try HostCredential.headers(of: task.request, settings)
     } catch {
       folder.close(number)
       let failure = PassFailure(translating: error)
@@ -279,21 +245,34 @@ final class DownloadSession: Sendable {
       return false
     }
     let terms = terms
-    try ledger.update(number) { task in
-      var task = task
-      let (code, message) = (task.code, task.message)
-      task.enter(.running, terms)
-      (task.code, task.message) = (code, message)
-      task.request.resuming = nil
-      task.directory = destination.directory.inode
-      if known == nil { task.file = nil }
-      return (task, [])
-    }
     let network = downloaders.withLock { $0[$0.count - 1] }
-    let work = AtWork(
+    let work = TaskAtWork(
       request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
+    // Orders find it from now on.
     atWork.withLock { $0[number] = work }
+    do throws(LedgerFailure) {
+      let begun = try ledger.update(number) { task in
+        // Somebody may have ended it since it was chosen.
+        guard task.state == .queued else { return nil }
+        var task = task
+        let (code, message) = (task.code, task.message)
+        task.enter(.running, terms)
+        (task.code, task.message) = (code, message)
+        task.request.resuming = nil
+        task.directory = destination.directory.inode
+        if known == nil { task.file = nil }
+        return (task, [])
+      }
+      guard begun != nil else {
+        try abandon(number)
+        return false
+      }
+    } catch {
+      atWork.withLock { $0[number] = nil }
+      folder.close(number)
+      throw error
+    }
     let running = engine.withLock { $0 }.start(
       download(task, known, headers), with: ports(destination, network.downloader),
       observer: Responses(self)
@@ -308,6 +287,13 @@ final class DownloadSession: Sendable {
     // Given while it began.
     if order != nil || isClosed.withLock({ $0 }) { running.cancel() }
     return true
+  }
+
+  /// It does not begin after all. An order that it was given meanwhile holds.
+  private func abandon(_ number: Int64) throws(LedgerFailure) {
+    folder.close(number)
+    let order = atWork.withLock { $0.removeValue(forKey: number)?.order }
+    if let order { try obey(order, number) }
   }
 
   private func ports(
@@ -343,18 +329,6 @@ final class DownloadSession: Sendable {
       total: nil, digest: task.request.digest.flatMap { Digest(labelled: $0) }, fingerprint: [],
       durable: bytes, bootID: bootID)
     try ledger.apply([.partial(row)])
-  }
-
-  private func headers(of request: TaskRequest) throws(PassFailure) -> [String] {
-    let settings = settings
-    var lines = (settings.headers ?? []) + (request.headers ?? [])
-    if request.ignoreCache == true { lines += ["Cache-Control: no-cache", "Pragma: no-cache"] }
-    if let trust = settings.hosts?.first(where: { HostCredential.fits($0, request.url) }),
-      let line = try HostCredential.line(of: trust)
-    {
-      lines.append(line)
-    }
-    return lines
   }
 
   // MARK: What the server says
@@ -401,7 +375,7 @@ final class DownloadSession: Sendable {
         }
       case .accept, nil: break
       }
-      if isFile, order == nil { _ = try folder.name(task, name) }
+      if isFile, order == nil { try folder.name(task, name) }
       if isFile, order == nil { order = overQuota(task, head, work) }
     } catch {
       verdict = .end(error)
@@ -412,7 +386,7 @@ final class DownloadSession: Sendable {
     atWork.withLock { tasks in
       tasks[task]?.response = (answer, false)
       tasks[task]?.responded = now
-      tasks[task]?.size = size
+      tasks[task]?.size = order == nil ? size : 0
       if let order, tasks[task]?.order == nil { tasks[task]?.order = order }
     }
     post(.responded(self, task))
@@ -425,7 +399,7 @@ final class DownloadSession: Sendable {
     return " (\(parts.joined(separator: ", ")))"
   }
 
-  private func overQuota(_ task: Int64, _ head: ResponseHead, _ work: AtWork) -> Order? {
+  private func overQuota(_ task: Int64, _ head: ResponseHead, _ work: TaskAtWork) -> Order? {
     guard let most = settings.quota?.bytes else { return nil }
     let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
     if size > most {
@@ -433,9 +407,11 @@ final class DownloadSession: Sendable {
         code: "larger-than-quota",
         message: "it has \(Units.show(size)), and the session may hold \(Units.show(most))")
     }
-    let others = atWork.withLock { tasks in tasks.filter { $0.key != task }.values.reduce(0) { $0 + $1.size }
+    let others = atWork.withLock { tasks in
+      tasks.filter { $0.key != task }.values.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     }
-    guard others + idleBytes.withLock({ $0 }) + size > most else { return nil }
+    let held = others.addingSaturated(idleBytes.withLock { $0 }).addingSaturated(size)
+    guard held > most else { return nil }
     return .fail(
       code: FolderFailure.Code.quota.rawValue,
       message: "the session holds as much as it may (\(Units.show(most))) until others end")
@@ -447,17 +423,13 @@ final class DownloadSession: Sendable {
     if isNew { try ledger.noteResponse(of: task) }
   }
 
-  /// The last answer, once.
-  private static func take(_ task: Int64, _ atWork: Locked<[Int64: AtWork]>) -> SessionLedger.Answer? {
-    atWork.withLock { tasks in
-      guard let (answer, isNoted) = tasks[task]?.response, !isNoted else { return nil }
-      tasks[task]?.response = (answer, true)
-      return answer
-    }
+  /// The last answer, if the ledger does not have it.
+  private static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Answer? {
+    atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
   }
 
   private static func times(
-    _ task: Int64, _ atWork: Locked<[Int64: AtWork]>, _ now: Instant
+    _ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>, _ now: Instant
   ) -> TaskTimes? {
     guard let work = atWork.withLock({ $0[task] }) else { return nil }
     func milliseconds(_ moment: Instant) -> Int64 {
@@ -469,9 +441,24 @@ final class DownloadSession: Sendable {
   // MARK: What came of it
 
   func ended(_ number: Int64, _ outcome: SingleDownload.Outcome) throws(LedgerFailure) {
-    try noteResponse(number)
-    defer { atWork.withLock { $0[number] = nil } }
     let work = atWork.withLock { $0[number] }
+    do throws(LedgerFailure) {
+      try record(outcome, of: number, work)
+    } catch {
+      folder.close(number)
+      atWork.withLock { $0[number] = nil }
+      throw error
+    }
+    // One that came while its end was written down.
+    let last = atWork.withLock { $0.removeValue(forKey: number)?.order }
+    if work?.order == nil, let last { try obey(last, number) }
+    try countIdle()
+  }
+
+  private func record(
+    _ outcome: SingleDownload.Outcome, of number: Int64, _ work: TaskAtWork?
+  ) throws(LedgerFailure) {
+    try noteResponse(number)
     switch outcome {
     case .finished:
       guard let task = try ledger.task(number) else { return folder.close(number) }
@@ -498,7 +485,6 @@ final class DownloadSession: Sendable {
       engine.withLock { if $0.hasFailed { $0 = TransferEngine() } }
       try fail(number, code: failure.code, message: failure.message, .wait)
     }
-    try countIdle()
   }
 
   /// - Parameter verdict: nil for what the table of failures says.
@@ -559,48 +545,15 @@ final class DownloadSession: Sendable {
       _ = try give(
         .fail(code: TaskRecord.timeOver.code, message: TaskRecord.timeOver.message), number)
     }
-    try dropOldPartials(terms)
+    try partialFiles.dropOld(
+      settings.quota ?? SessionQuota(), terms.now, besides: atWork.withLock { Set($0.keys) })
     try countIdle()
     try saveAge()
   }
 
-  private func idle() throws(LedgerFailure) -> [(task: TaskRecord, bytes: UInt64, written: Timestamp)] {
-    let busy = Set(atWork.withLock { Array($0.keys) })
-    return try ledger.partialTasks().filter { !busy.contains($0.number) }.compactMap { task in
-      folder.partial(of: task).map { (task, $0.bytes, $0.written) }
-    }
-  }
-
   private func countIdle() throws(LedgerFailure) {
-    let bytes = try idle().reduce(0) { $0 + $1.bytes }
+    let bytes = try partialFiles.idle(besides: atWork.withLock { Set($0.keys) }).reduce(0) { $0 + $1.bytes }
     idleBytes.withLock { $0 = bytes }
-  }
-
-  /// Bytes that were fetched of a task that does not run; nil for none. Any thread.
-  func kept(of task: TaskRecord) -> UInt64? {
-    task.directory == nil ? nil : folder.partial(of: task)?.bytes
-  }
-
-  /// Bytes of partial files, and how many there are. Any thread.
-  func partials() throws(LedgerFailure) -> (files: Int, bytes: UInt64) {
-    let sizes = try ledger.partialTasks().compactMap { folder.partial(of: $0)?.bytes }
-    return (sizes.count, sizes.reduce(0, +))
-  }
-
-  /// Those that are kept too long, and the oldest of those that are too many. Their tasks stay, and begin anew when they go on.
-  private func dropOldPartials(_ terms: TaskTerms) throws(LedgerFailure) {
-    let quota = settings.quota ?? SessionQuota()
-    let last = terms.now.seconds - Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
-    // What is going to be tried again is no leftover, but for the room that it takes.
-    let kept = try idle().sorted { $0.written < $1.written }
-    var bytes = kept.reduce(0) { $0 + $1.bytes }
-    for partial in kept {
-      let isOld = partial.written.seconds < last && !partial.task.state.isOpen
-      guard isOld || bytes > quota.kept ?? .max else { continue }
-      folder.removePartial(of: partial.task)
-      try ledger.apply([.dropPartial(RelativePath(task: partial.task.number))])
-      bytes -= partial.bytes
-    }
   }
 
   // MARK: Orders
@@ -623,21 +576,25 @@ final class DownloadSession: Sendable {
   /// - Returns: how many there were.
   func giveAll(_ order: Order, in states: [TaskState]) throws(LedgerFailure) -> Int {
     var count = 0
-    for number in atWork.withLock({ Array($0.keys) }) where try give(order, number) { count += 1 }
+    // First those that could begin meanwhile.
     let numbers = try ledger.numbers(in: states.filter { $0 != .running })
-    for start in stride(from: 0, to: numbers.count, by: 10_000) {
-      count += try obey(order, Array(numbers[start..<min(numbers.count, start + 10_000)]))
+    // Others read and write between them.
+    for start in stride(from: 0, to: numbers.count, by: Self.batch) {
+      count += try obey(order, Array(numbers[start..<min(numbers.count, start + Self.batch)]))
     }
+    for number in atWork.withLock({ Array($0.keys) }) where try give(order, number) { count += 1 }
     return count
   }
 
   /// Adds tasks, as the ledger does. What is finished is asked about again. Any thread; `advance` begins them.
   func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
     let terms = terms
-    var added = try ledger.add(requests, terms)
+    let isCommand = if case .short = patience { true } else { false }
+    var added = try ledger.add(requests, terms, renews: isCommand)
     let finished = added.map(\.task).filter { task in
       // Of one command, which goes on where it was ended, a file that is there is done.
-      if case .short = patience, folder.isThere(task) { return false }
+      let isRight = task.request.digest == nil || task.request.digest == task.digest
+      if isCommand, isRight, folder.isThere(task) { return false }
       return task.state == .finished
     }.map(\.number)
     guard !finished.isEmpty else { return added }
@@ -679,7 +636,7 @@ final class DownloadSession: Sendable {
         // What else is said holds from the request on that follows the move.
         let changed = try ledger.update(number) { task in
           var task = task
-          task.request = request
+          (task.request.url, task.request.headers) = (request.url, request.headers)
           return (task, [])
         }
         return try changed != nil && give(.move(to: to, order.existing), number)
@@ -689,7 +646,9 @@ final class DownloadSession: Sendable {
       request.existing = order.existing ?? request.existing
     }
     // What a rule holds goes on, whatever rules say.
-    if known.code == TaskRecord.held { request.rules = known.rulesOnceReleased(try ledger.response(number)) }
+    if let url = order.url, url != known.request.url, known.state != .running { try follow(known, to: url) }
+    let released =
+      known.code == TaskRecord.held ? known.rulesOnceReleased(try ledger.response(number)) : nil
     let terms = terms
     return try ledger.update(number) { task in
       guard isAgain(task.state) else { return nil }
@@ -698,13 +657,22 @@ final class DownloadSession: Sendable {
         task.path = TaskPlace(request.to).flatMap { place in place.name.map(place.path) }
         task.directory = nil
       }
-      task.request = request
+      (task.request.url, task.request.headers) = (request.url, request.headers)
+      if order.to != nil { (task.request.to, task.request.existing) = (request.to, request.existing) }
+      if let released { task.request.rules = released }
       task.fresh = terms.now
       if task.state == .waiting { task.enter(.queued, terms) }
       if task.state.isEnd { task.begin(.queued, terms) }
       if task.state == .queued { task.attempts = 0 }
       return (task, [])
     } != nil
+  }
+
+  /// The file is said to be at another URL. Its strong ETag proves what was fetched there, too; a date would not.
+  private func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
+    guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
+    (row.url, row.lastModified) = (url, nil)
+    try ledger.apply([.partial(row)])
   }
 
   /// What was fetched goes along.
@@ -733,9 +701,12 @@ final class DownloadSession: Sendable {
 
   /// Partial files of all tasks go. Any thread but the loop's, before `close`.
   func dropAll() {
+    let busy = atWork.withLock { Array($0.keys) }.compactMap { try? ledger.task($0) }
     _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
     engine.withLock { $0 }.close()
-    for task in (try? ledger.partialTasks()) ?? [] { folder.removePartial(of: task) }
+    for task in busy + ((try? ledger.partialTasks()) ?? []) where task.state != .finished {
+      folder.removePartial(of: task)
+    }
   }
 
   @discardableResult
@@ -786,12 +757,9 @@ final class DownloadSession: Sendable {
     }
     guard case .cancel(let keeps) = order, !keeps else { return changed.count }
     for task in changed {
-      let path = RelativePath(task: task.number)
       let wasAtWork = atWork.withLock { $0[task.number] != nil }
-      let isKept = try ledger.partial(path) != nil
-      guard wasAtWork || isKept else { continue }
-      folder.removePartial(of: task)
-      try ledger.apply([.dropPartial(path)])
+      guard wasAtWork || task.directory != nil else { continue }
+      try partialFiles.remove(task)
     }
     return changed.count
   }

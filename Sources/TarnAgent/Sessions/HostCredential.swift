@@ -12,6 +12,18 @@ enum HostCredential {
     return host.lowercased() == trust.host.lowercased()
   }
 
+  /// All header lines of a request: the session's, its own, and what its host is told.
+  ///
+  /// - Throws: `credential-not-readable`.
+  static func headers(of request: TaskRequest, _ settings: SessionSettings) throws(PassFailure) -> [String] {
+    var lines = (settings.headers ?? []) + (request.headers ?? [])
+    if request.ignoreCache == true { lines += ["Cache-Control: no-cache", "Pragma: no-cache"] }
+    if let trust = settings.hosts?.first(where: { fits($0, request.url) }), let line = try line(of: trust) {
+      lines.append(line)
+    }
+    return lines
+  }
+
   /// - Returns: a header line; nil where the host is told nothing.
   /// - Throws: `credential-not-readable`.
   static func line(of trust: HostTrust) throws(PassFailure) -> String? {
@@ -36,6 +48,7 @@ enum HostCredential {
   /// A credential of the service by its name (systemd.exec(5)), or a file.
   private static func path(of reference: String) -> String? {
     guard !reference.hasPrefix("/") else { return reference }
+    guard !reference.utf8.contains(UInt8(ascii: "/")), reference != ".." else { return nil }
     return getenv("CREDENTIALS_DIRECTORY").map { "\(String(cString: $0))/\(reference)" }
   }
 }

@@ -111,7 +111,7 @@ final class Sessions: SessionPort {
         folder: SessionFolder(id: id, names: names, hashing: OpenSSLHashing()),
         downloader: try downloader(id, settings), progress: progress, promises: promises,
         clock: clock, random: SystemRandom(), post: { [loop] in loop.post($0) })
-      try session.touch()
+      if try ledger.fact(.contact) == nil { try session.touch() }
       let open = Open(session: session, progress: progress)
       state.withLock { $0.sessions[id] = open }
       loop.post(.wake(session))
@@ -165,7 +165,9 @@ final class Sessions: SessionPort {
   func list() throws(ControlFailure) -> SessionList {
     let ids = state.withLock { $0.sessions.keys.sorted() }
     var documents: [SessionDocument] = []
-    for id in ids { documents.append(try show(id)) }
+    for id in ids {
+      if let open = state.withLock({ $0.sessions[id] }) { documents.append(try document(of: open, id)) }
+    }
     return SessionList(documents)
   }
 
@@ -178,6 +180,7 @@ final class Sessions: SessionPort {
         hint: "an id has 1 to 64 letters, digits, '-', '_' and '.', and begins with a letter or digit")
     }
     try Self.translating { try settings?.validate() }
+    for rule in settings?.rules ?? [] { try rule.to.map(refuseMirror) }
     let (isNew, session) = try Self.translating {
       let isNew = state.withLock { $0.sessions[id] == nil }
       return (isNew, try makeOpen(id).session)
@@ -195,8 +198,9 @@ final class Sessions: SessionPort {
     return document
   }
 
-  func show(_ id: String) throws(ControlFailure) -> SessionDocument {
-    let open = try find(id)
+  func show(_ id: String) throws(ControlFailure) -> SessionDocument { try document(of: find(id), id) }
+
+  private func document(of open: Open, _ id: String) throws(ControlFailure) -> SessionDocument {
     return try Self.translating {
       let ledger = open.session.ledger
       let counts = try ledger.counts()
@@ -205,7 +209,7 @@ final class Sessions: SessionPort {
         tasks: Dictionary(uniqueKeysWithValues: counts.map { ($0.rawValue, $1) }),
         lastEvent: try ledger.lastEvent(), acknowledged: try ledger.acknowledged())
       document.wake = state.withLock { $0.sessions[id]?.wake.document }
-      let (files, bytes) = try open.session.partials()
+      let (files, bytes) = try open.session.partialFiles.total()
       if files > 0 { (document.partialFiles, document.partialBytes) = (files, bytes) }
       return document
     }
@@ -216,9 +220,11 @@ final class Sessions: SessionPort {
     return try Self.translating {
       for task in tasks {
         try task.validate()
-        try refuseMirror(task)
+        try refuseMirror(task.to)
+        for rule in task.rules ?? [] { try rule.to.map(refuseMirror) }
       }
-      guard try session.ledger.fact(.closed) == nil else {
+      let isRepeated = try tasks.allSatisfy { try $0.key.map { try session.ledger.knows(key: $0) } ?? false }
+      guard try isRepeated || session.ledger.fact(.closed) == nil else {
         throw ControlFailure(
           .conflict, code: "session-closed", "session '\(id)' is closed: it takes no more tasks",
           hint: "open another one")
@@ -238,15 +244,28 @@ final class Sessions: SessionPort {
   }
 
   /// A mirror's folder is what its feed says: nothing else belongs there.
-  private func refuseMirror(_ task: TaskRequest) throws(ControlFailure) {
-    guard let place = TaskPlace(task.to) else { return }
-    var directory = place.directory
+  private func refuseMirror(_ to: String) throws(ControlFailure) {
+    guard let place = TaskPlace(to) else { return }
+    try refuseMirror(to, above: place.directory)
+    // Where links lead to, as far as there is something.
+    var existing = place.directory
+    while access(existing, F_OK) != 0, let slash = existing.lastIndex(of: "/"), slash != existing.startIndex {
+      existing = String(existing[..<slash])
+    }
+    if let real = realpath(existing, nil) {
+      defer { free(real) }
+      try refuseMirror(to, above: String(cString: real))
+    }
+  }
+
+  private func refuseMirror(_ to: String, above place: String) throws(ControlFailure) {
+    var directory = place
     while true {
       var status = stat()
       if stat("\(directory == "/" ? "" : directory)/.tarn", &status) == 0 {
         throw ControlFailure(
           .conflict, code: "destination-in-mirror",
-          "\(Printable.escape(task.to)) lies in the mirror \(Printable.escape(directory))",
+          "\(Printable.escape(to)) lies in the mirror \(Printable.escape(directory))",
           hint: "choose a folder that is no mirror")
       }
       guard directory != "/", let slash = directory.lastIndex(of: "/") else { return }
@@ -267,7 +286,7 @@ final class Sessions: SessionPort {
       let documents = tasks.prefix(limit).map { task in
         var document = TaskDocument(task)
         guard task.state == .running else {
-          if task.state != .finished { document.received = open.session.kept(of: task) }
+          if task.state != .finished { document.received = open.session.partialFiles.kept(of: task) }
           return document
         }
         let activity = running[task.number]
@@ -339,7 +358,7 @@ final class Sessions: SessionPort {
       var request = TaskRequest(url: "http://h/", to: to)
       request.existing = order.existing
       try request.validate()
-      try refuseMirror(request)
+      try refuseMirror(to)
     }
     return try session.answer(order, task)
   }
@@ -347,7 +366,7 @@ final class Sessions: SessionPort {
   private func acknowledge(_ number: Int64, _ session: DownloadSession) throws -> ControlAnswer {
     let before = try session.ledger.acknowledged()
     let now = try session.ledger.acknowledge(number)
-    state.withLock { $0.sessions[session.id]?.wake.acknowledged() }
+    if now != before { state.withLock { $0.sessions[session.id]?.wake.acknowledged() } }
     loop.post(.wake(session))
     return ControlAnswer("events up to \(now) are acknowledged", wasSo: now == before)
   }
@@ -374,6 +393,15 @@ final class Sessions: SessionPort {
       wasSo: changed == 0)
   }
 
+  /// Others read and write between them.
+  private func inBatches(_ numbers: [Int64], _ body: ([Int64]) throws -> Int) rethrows -> Int {
+    var count = 0
+    for start in stride(from: 0, to: numbers.count, by: DownloadSession.batch) {
+      count += try body(Array(numbers[start..<min(numbers.count, start + DownloadSession.batch)]))
+    }
+    return count
+  }
+
   /// - Returns: how many tasks have changed.
   private func carryOut(_ order: SessionOrder, _ session: DownloadSession) throws -> Int {
     let ended = TaskState.allCases.filter(\.isEnd)
@@ -385,17 +413,19 @@ final class Sessions: SessionPort {
       let what: DownloadSession.Order = order.verb == .suspend ? .suspend : .cancel(keeps: order.keep == true)
       if let task = order.task { return try session.give(what, task) ? 1 : 0 }
       return try session.giveAll(what, in: TaskState.allCases.filter { !ended.contains($0) })
-    case .resume: return try session.queue(numbers([.suspended]), from: [.suspended]).count
+    case .resume:
+      return try inBatches(numbers([.suspended])) { try session.queue($0, from: [.suspended]).count }
     case .retry:
       if let task = order.task, order.to != nil || order.url != nil || order.headers != nil {
         return try answer(order, task, session) ? 1 : 0
       }
       let states: [TaskState] = [.waiting, .failed, .cancelled]
-      return try session.queue(numbers(states), from: states).count
+      return try inBatches(numbers(states)) { try session.queue($0, from: states).count }
     case .first: return try order.task.map { try session.ledger.putFirst($0) } == true ? 1 : 0
     default:
-      return try session.prioritize(
-        numbers(TaskState.allCases.filter { !ended.contains($0) }), order.priority ?? .normal)
+      return try inBatches(numbers(TaskState.allCases.filter { !ended.contains($0) })) {
+        try session.prioritize($0, order.priority ?? .normal)
+      }
     }
   }
 
@@ -404,11 +434,14 @@ final class Sessions: SessionPort {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
     guard (try? session.isOver()) == true || !isRead && (try? session.isAbandoned()) == true else { return }
     // Not on the loop's thread, which the session's end waits for.
-    _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session) }
+    _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session, onlyIfOver: true) }
   }
 
-  private func forget(_ session: DownloadSession) {
+  /// - Parameter onlyIfOver: it may have more to do since somebody looked.
+  private func forget(_ session: DownloadSession, onlyIfOver: Bool = false) {
     making.take {
+      let isOver = (try? session.isOver()) == true || (try? session.isAbandoned()) == true
+      guard isOver || !onlyIfOver else { return }
       guard let open = state.withLock({ $0.sessions.removeValue(forKey: session.id) }) else { return }
       defer { for listener in open.listeners.values { listener() } }
       loop.post(.forget(session))

@@ -85,7 +85,10 @@ package enum SuggestedName {
     let last =
       name.unicodeScalars.split(omittingEmptySubsequences: true) { $0 == "/" || $0 == "\\" }.last ?? []
     var scalars = String.UnicodeScalarView(
-      last.filter { $0.value >= 0x20 && $0.value != 0x7F && !(0x80...0x9F).contains($0.value) })
+      // Neither control characters nor those that turn the direction of what follows, or break a line.
+      last.filter {
+        ![.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+      })
     // Hidden files are for their owners to make.
     while let first = scalars.first, first == "." || first == " " { scalars.removeFirst() }
     while let end = scalars.last, end == " " || end == "." { scalars.removeLast() }
@@ -112,7 +115,10 @@ package enum SuggestedName {
   /// `a (1).txt` for `a.txt`: a name beside one that is taken.
   package static func numbered(_ name: String, _ number: Int) -> String {
     let (stem, ending) = parts(of: name)
-    return shortened("\(stem) (\(number))\(ending)")
+    let tail = " (\(number))\(ending)"
+    var kept = Substring(stem)
+    while kept.utf8.count + tail.utf8.count > most, !kept.isEmpty { kept.removeLast() }
+    return kept + tail
   }
 }
 

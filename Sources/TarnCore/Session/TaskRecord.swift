@@ -260,6 +260,9 @@ package struct SessionSettings: Codable, Sendable, Equatable {
         throw refuse("the ca of \(Printable.escape(host.host)) is the absolute path of a PEM file")
       }
     }
+    if let keptFor = quota?.keptFor, !(0...315_360_000).contains(keptFor) {
+      throw refuse("keptFor is a number of seconds, from 0 to 315360000")
+    }
     if let tasks = quota?.tasks, tasks < 1 { throw refuse("a quota of tasks is a number from 1") }
   }
 }

@@ -99,7 +99,9 @@ package struct TaskRequest: Codable, Sendable, Equatable {
     guard TaskPlace(to) != nil else {
       throw Refusal(
         code: "destination-refused",
-        message: "\(Printable.escape(to)): give an absolute path without '..'; a folder ends with '/'")
+        message:
+          "\(Printable.escape(to)): give an absolute path without '..', which is no partial file's; a folder ends with '/'"
+      )
     }
     if let digest, Digest(labelled: digest) == nil {
       throw Refusal(
@@ -193,9 +195,12 @@ package struct TaskPlace: Hashable, Sendable {
   /// - Returns: nil for a path that is not absolute, has `.` or `..` in it, or holds NUL.
   package init?(_ path: String) {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else { return nil }
-    var parts = path.split(separator: "/", omittingEmptySubsequences: true)
+    // By bytes, as the kernel takes it apart.
+    var parts = path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
     guard parts.allSatisfy({ $0 != "." && $0 != ".." && $0.utf8.count <= 255 }) else { return nil }
-    if !path.hasSuffix("/") { name = parts.popLast().map(String.init) }
+    if path.utf8.last != UInt8(ascii: "/") { name = parts.popLast() }
+    // Names of partial files.
+    if let name, name.hasPrefix(".tarn-"), name.hasSuffix(".part") { return nil }
     directory = "/" + parts.joined(separator: "/")
   }
 

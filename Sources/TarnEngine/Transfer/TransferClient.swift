@@ -42,6 +42,8 @@ struct TransferClient: Sendable {
     (request.headers, request.method, request.body) = (asking.headers, asking.method, asking.body)
     request.idleTimeout = asking.idleTimeout
     request.keepsFields = responses != nil
+    // Who gives way is asked again.
+    if asking.method != nil { request.patience = .max >> 32 }
   }
 
   struct Asking: Sendable {

@@ -57,8 +57,10 @@ package final class SessionFolder: Sendable {
       place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
       identity: identity, own: own)
     // What an earlier answer named stays named so: there may be bytes for it.
-    let earlier = task.path.flatMap { TaskPlace($0) }.flatMap { $0.directory == place.directory ? $0.name : nil }
-    if let leaf = place.name ?? earlier {
+    let earlier = task.path.flatMap { TaskPlace($0) }.flatMap {
+      $0.directory == place.directory ? $0.name : nil
+    }
+    if let leaf = own == nil ? place.name ?? earlier : earlier ?? place.name {
       try claim(leaf, for: &destination)
       do throws(FolderFailure) {
         if own == nil { try refuseTaken(destination) }
@@ -79,16 +81,18 @@ package final class SessionFolder: Sendable {
 
   /// Gives a task's file the name that the server suggests.
   ///
-  /// - Returns: where the file is going to be.
   /// - Throws: `exists` where that name is taken, and the task says to fail then.
-  package func name(_ task: Int64, _ suggested: String) throws(FolderFailure) -> String? {
-    guard var destination = destinations.withLock({ $0[task] }) else { return nil }
-    if destination.leaf == nil {
-      try claim(suggested, for: &destination)
+  package func name(_ task: Int64, _ suggested: String) throws(FolderFailure) {
+    guard var destination = destinations.withLock({ $0[task] }) else { return }
+    guard destination.leaf == nil else { return }
+    try claim(suggested, for: &destination)
+    do throws(FolderFailure) {
       try refuseTaken(destination)
-      destinations.withLock { $0[task] = destination }
+    } catch {
+      if let claimed = destination.claimed { names.giveBack(claimed) }
+      throw error
     }
-    return destination.leaf.map(destination.place.path)
+    destinations.withLock { $0[task] = destination }
   }
 
   /// Gives a task's file another place, before a byte of it was fetched.
@@ -101,6 +105,9 @@ package final class SessionFolder: Sendable {
     guard var destination = destinations.withLock({ $0[task] }), destination.own == nil,
       try FileStat.at(destination.directory, cString(partialName(task))) == nil
     else { return false }
+    if destination.place.directory == place.directory, destination.leaf == place.name ?? suggested {
+      return true
+    }
     let before = destination.claimed
     destination.directory = try Descriptor.directory(at: place.directory)
     destination.identity = try FileStat.of(destination.directory, place.directory.utf8).identity
@@ -215,17 +222,20 @@ package final class SessionFolder: Sendable {
     _ = directory.use { tarn_unlink($0, name) }
   }
 
-  /// Where the file of an intent that a crash left has its name; nil where it has none.
+  /// Where the file of an intent that a crash left has its name, durable; nil where it has none.
+  ///
+  /// - Throws: why nobody can tell now: the directory is not there, or not to be read.
   package func find(
     _ intent: (task: TaskRecord, inode: UInt64, size: UInt64)
-  ) -> (path: String, file: FileIdentity)? {
+  ) throws(FolderFailure) -> (path: String, file: FileIdentity)? {
     guard let place = TaskPlace(intent.task.request.to), let path = intent.task.path,
-      let leaf = path.split(separator: "/").last.map(String.init),
-      let directory = try? Descriptor.directory(at: place.directory)
+      let leaf = TaskPlace(path)?.name
     else { return nil }
+    let directory = try Descriptor.directory(at: place.directory)
     var (number, name) = (0, leaf)
-    while let stat = try? FileStat.at(directory, cString(name)) {
+    while number < Self.mostNumbers, let stat = try FileStat.at(directory, cString(name)) {
       if stat.identity.inode == intent.inode, stat.size == intent.size {
+        try directory.sync(place.directory.utf8)
         return (place.path(name), stat.identity)
       }
       guard intent.task.request.existing == .keepBoth else { return nil }
@@ -236,6 +246,9 @@ package final class SessionFolder: Sendable {
   }
 
   // MARK: Names
+
+  /// Numbers of names beside others that are tried.
+  private static let mostNumbers = 100_000
 
   private func partialName(_ task: Int64) -> String { ".tarn-\(id)-\(task).part" }
 
@@ -248,13 +261,24 @@ package final class SessionFolder: Sendable {
         (destination.leaf, destination.claimed) = (next, name)
         return
       }
-      guard destination.existing == .keepBoth else {
+      guard destination.existing == .keepBoth, number < Self.mostNumbers else {
         throw FolderFailure(
           .exists, "\(Printable.escape(destination.place.path(next))): another task puts its file there")
       }
       number += 1
       next = SuggestedName.numbered(leaf, number)
     }
+  }
+
+  /// The directory that was opened is not where it was: somebody renamed or removed it.
+  private func refuseMoved(_ destination: Destination) throws(FolderFailure) {
+    let place = destination.place.directory
+    let found = try FileStat.following(place)?.identity
+    guard found?.inode != destination.identity.inode || found?.device != destination.identity.device else {
+      return
+    }
+    throw FolderFailure(
+      .missing, "\(Printable.escape(place)) is not there any more, or is another directory than before")
   }
 
   /// Before a byte is fetched that could not be kept.
@@ -401,6 +425,7 @@ package final class SessionFolder: Sendable {
     for item in items {
       do throws(FolderFailure) {
         let destination = try required(item.path.task)
+        try refuseMoved(destination)
         outcomes.append(.installed(try install(item, destination), displaced: nil))
         touched[destination.identity] = destination.directory
       } catch {
@@ -411,7 +436,10 @@ package final class SessionFolder: Sendable {
       do throws(FolderFailure) {
         try directory.sync("the destination".utf8)
       } catch {
-        for (index, item) in items.enumerated() where destination(item.path.task)?.identity == identity {
+        for (index, item) in items.enumerated() {
+          guard case .installed = outcomes[index], destination(item.path.task)?.identity == identity else {
+            continue
+          }
           takeBack(item)
           outcomes[index] = .failed(error)
         }
@@ -446,6 +474,7 @@ package final class SessionFolder: Sendable {
       case .replace:
         try exchange(staged.name, destination, leaf)
         return try FileStat.of(file, leaf.utf8).identity
+      case .keepBoth where number >= Self.mostNumbers: throw taken(destination, leaf)
       case .keepBoth:
         if let claimed = destination.claimed { names.giveBack(claimed) }
         number += 1

@@ -17,12 +17,15 @@ package final class SessionLedger: TransferLedger {
     package var path: @Sendable (Int64) -> String?
     package var response: @Sendable (Int64) -> Answer?
     package var times: @Sendable (Int64) -> TaskTimes?
+    /// The answer of a task is written down, and durable.
+    package var noted: @Sendable (Int64) -> Void
 
     package init(
       path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> Answer?,
-      times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil }
+      times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil },
+      noted: @escaping @Sendable (Int64) -> Void = { _ in }
     ) {
-      (self.path, self.response, self.times) = (path, response, times)
+      (self.path, self.response, self.times, self.noted) = (path, response, times, noted)
     }
   }
 
@@ -140,16 +143,20 @@ package final class SessionLedger: TransferLedger {
 
   /// Adds tasks: all of them or none. One that is known by its URL and destination is not added again: what failed or was cancelled
   /// is queued once more.
-  package func add(_ requests: [TaskRequest], _ terms: TaskTerms) throws(LedgerFailure) -> [Added] {
+  ///
+  /// - Parameter renews: what is known and not at work gets the new request; else its digest only, where it had none.
+  package func add(
+    _ requests: [TaskRequest], _ terms: TaskTerms, renews: Bool = false
+  ) throws(LedgerFailure) -> [Added] {
     var added: [Added] = []
     try change { connection throws(LedgerFailure) in
-      for request in requests { added.append(try Self.add(request, terms, connection)) }
+      for request in requests { added.append(try Self.add(request, terms, renews, connection)) }
     }
     return added
   }
 
   private static func add(
-    _ request: TaskRequest, _ terms: TaskTerms, _ connection: Connection
+    _ request: TaskRequest, _ terms: TaskTerms, _ renews: Bool, _ connection: Connection
   ) throws(LedgerFailure) -> Added {
     if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
       return Added(task: known, wasThere: true)
@@ -161,6 +168,11 @@ package final class SessionLedger: TransferLedger {
       if known.state == .failed || known.state == .cancelled {
         (known.request, known.attempts, known.fresh) = (request, 0, terms.now)
         known.begin(state, terms)
+        try TaskRows.write(known, connection)
+      } else if known.state != .running, renews || known.request.digest == nil && request.digest != nil {
+        let place = known.request.to
+        if renews { known.request = request }
+        (known.request.digest, known.request.to) = (request.digest, place)
         try TaskRows.write(known, connection)
       }
       return Added(task: known, wasThere: true)
@@ -298,17 +310,18 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Those that keep a partial file, and are not at work.
+  /// Those that keep a partial file, or have one at work.
   package func partialTasks() throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
-      let numbers = try connection.all("SELECT path FROM partials") { row throws(LedgerFailure) in
-        Int64(String(decoding: try row.blob(0), as: UTF8.self)) ?? 0
-      }
-      var found: [TaskRecord] = []
-      for number in numbers {
-        if let task = try Self.task("number = ?", [.integer(number)], connection) { found.append(task) }
-      }
-      return found
+      try connection.all(
+        "\(TaskRows.select) WHERE directory IS NOT NULL ORDER BY number", [], TaskRows.read)
+    }
+  }
+
+  /// Some task was added under this key of a client's.
+  package func knows(key: String) throws(LedgerFailure) -> Bool {
+    try read { connection throws(LedgerFailure) in
+      try Self.task("client_key = ?", [.text(key)], connection) != nil
     }
   }
 
@@ -397,6 +410,7 @@ package final class SessionLedger: TransferLedger {
   /// Writes down what the server of a task answered, if that was not done before.
   package func noteResponse(of number: Int64) throws(LedgerFailure) {
     try change { connection throws(LedgerFailure) in try noteResponse(of: number, connection) }
+    sources.withLock { $0 }.noted(number)
   }
 
   private func noteResponse(of number: Int64, _ connection: Connection) throws(LedgerFailure) {
@@ -481,14 +495,21 @@ package final class SessionLedger: TransferLedger {
   ///
   /// - Returns: the number up to which events are acknowledged now.
   package func acknowledge(_ number: Int64) throws(LedgerFailure) -> Int64 {
-    let known = min(number, try lastEvent())
-    let before = try acknowledged()
-    guard known > before else { return before }
+    var reached: Int64 = 0
     try change { connection throws(LedgerFailure) in
-      try Self.set(.acknowledged, String(known), connection)
-      try Self.dropEvents(upTo: known, connection)
+      let last = try connection.first(
+        "SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], Self.number)
+      let before = try connection.first(
+        "SELECT value FROM facts WHERE name = ?", [.text(Fact.acknowledged.rawValue)]
+      ) {
+        row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
+      }
+      reached = max(min(number, last ?? 0), before ?? 0)
+      guard reached > before ?? 0 else { return }
+      try Self.set(.acknowledged, String(reached), connection)
+      try Self.dropEvents(upTo: reached, connection)
     }
-    return known
+    return reached
   }
 
   private static func dropEvents(upTo number: Int64, _ connection: Connection) throws(LedgerFailure) {
@@ -585,6 +606,13 @@ package final class SessionLedger: TransferLedger {
       for change in changes where try !keepsIntent(change, in: changes, connection) { applied.append(change) }
       for change in applied { try apply(change, connection) }
     }
+    for change in changes {
+      switch change {
+      case .row(let row): sources.withLock { $0 }.noted(row.path.task)
+      case .intent(let intent): sources.withLock { $0 }.noted(intent.path.task)
+      default: break
+      }
+    }
   }
 
   /// What a new file took the place of has to go yet: see `forgetIntent`.
@@ -624,6 +652,8 @@ package final class SessionLedger: TransferLedger {
     case .dropPartial(let path):
       try connection.run("DELETE FROM partials WHERE path = ?", [.blob(path.bytes)])
     case .intent(let intent):
+      // Before the file has its name: after a crash it is looked for by that.
+      try noteResponse(of: intent.path.task, connection)
       try connection.run(
         "INSERT OR REPLACE INTO intents (task, inode, size, digest) VALUES (?, ?, ?, ?)",
         [
@@ -646,7 +676,7 @@ package final class SessionLedger: TransferLedger {
     try noteResponse(of: number, connection)
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
-    (record.state, record.life, record.file) = (.finished, nil, file)
+    (record.state, record.life, record.file, record.directory) = (.finished, nil, file, nil)
     (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)

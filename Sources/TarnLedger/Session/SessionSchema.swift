@@ -20,6 +20,7 @@ extension Schema {
 
     CREATE INDEX tasks_by_end ON tasks (min(whole, stall)) WHERE state IN ('queued', 'waiting');
     CREATE INDEX tasks_by_group ON tasks (task_group, state) WHERE task_group IS NOT NULL;
+    CREATE INDEX tasks_with_partial ON tasks (number) WHERE directory IS NOT NULL;
     CREATE INDEX events_by_code ON events (code, number);
 
     CREATE TABLE bodies (
