@@ -228,51 +228,14 @@ final class DownloadSession: Sendable {
       try ledger.apply([.row(known)])
       return false
     }
-    let destination: (folder: any TransferFolder, directory: FileIdentity)
-    let headers: [String]
-    do {
-      // What lies under the partial file's name may be what a new file took the place of.
-      for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
-      guard try ledger.task(number)?.state == .queued else { return false }
-      let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
-      destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
-      try prepare(task)
-      headers = try HostCredential.headers(of: task.request, settings)
-    } catch {
-      folder.close(number)
-      let failure = PassFailure(translating: error)
-      try fail(number, code: failure.code, message: failure.message)
-      return false
-    }
-    let terms = terms
+    guard let (destination, headers) = try open(task, known) else { return false }
     let network = downloaders.withLock { $0[$0.count - 1] }
     let work = TaskAtWork(
       request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
     // Orders find it from now on.
     atWork.withLock { $0[number] = work }
-    do throws(LedgerFailure) {
-      let begun = try ledger.update(number) { task in
-        // Somebody may have ended it since it was chosen.
-        guard task.state == .queued else { return nil }
-        var task = task
-        let (code, message) = (task.code, task.message)
-        task.enter(.running, terms)
-        (task.code, task.message) = (code, message)
-        task.request.resuming = nil
-        task.directory = destination.directory.inode
-        if known == nil { task.file = nil }
-        return (task, [])
-      }
-      guard begun != nil else {
-        try abandon(number)
-        return false
-      }
-    } catch {
-      atWork.withLock { $0[number] = nil }
-      folder.close(number)
-      throw error
-    }
+    guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
     let running = engine.withLock { $0 }.start(
       download(task, known, headers), with: ports(destination, network.downloader),
       observer: Responses(self)
@@ -289,6 +252,59 @@ final class DownloadSession: Sendable {
     return true
   }
 
+  /// Opens where the file goes, and gathers what is asked with.
+  ///
+  /// - Returns: nil where it cannot begin; then its record says why.
+  private func open(
+    _ task: TaskRecord, _ known: Row?
+  ) throws(LedgerFailure) -> (Destination, headers: [String])? {
+    let number = task.number
+    do {
+      // What lies under the partial file's name may be what a new file took the place of.
+      for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
+      guard try ledger.task(number)?.state == .queued else { return nil }
+      let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
+      let destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
+      try prepare(task)
+      return (destination, try HostCredential.headers(of: task.request, settings))
+    } catch let failure as LedgerFailure {
+      // Of the record, which may be written later.
+      folder.close(number)
+      throw failure
+    } catch {
+      folder.close(number)
+      let failure = PassFailure(translating: error)
+      try fail(number, code: failure.code, message: failure.message)
+      return nil
+    }
+  }
+
+  /// - Returns: false where somebody has ended it since it was chosen.
+  private func enterRunning(
+    _ number: Int64, in directory: FileIdentity, keepsFile: Bool
+  ) throws(LedgerFailure) -> Bool {
+    let terms = terms
+    do throws(LedgerFailure) {
+      let begun = try ledger.update(number) { task in
+        guard task.state == .queued else { return nil }
+        var task = task
+        let (code, message) = (task.code, task.message)
+        task.enter(.running, terms)
+        (task.code, task.message) = (code, message)
+        task.request.resuming = nil
+        task.directory = directory.inode
+        if !keepsFile { task.file = nil }
+        return (task, [])
+      }
+      if begun == nil { try abandon(number) }
+      return begun != nil
+    } catch {
+      atWork.withLock { $0[number] = nil }
+      folder.close(number)
+      throw error
+    }
+  }
+
   /// It does not begin after all. An order that it was given meanwhile holds.
   private func abandon(_ number: Int64) throws(LedgerFailure) {
     folder.close(number)
@@ -296,8 +312,10 @@ final class DownloadSession: Sendable {
     if let order { try obey(order, number) }
   }
 
+  private typealias Destination = (folder: any TransferFolder, directory: FileIdentity)
+
   private func ports(
-    _ destination: (folder: any TransferFolder, directory: FileIdentity), _ downloader: any Downloading
+    _ destination: Destination, _ downloader: any Downloading
   ) -> SingleDownload.Ports {
     SingleDownload.Ports(
       folder: destination.folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
