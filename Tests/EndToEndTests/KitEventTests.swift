@@ -54,7 +54,7 @@ struct KitEventTests {
       .onProgress { @MainActor progress in heard.progress.append(progress) }
       .onCompletion { @MainActor end in heard.ends.append(end) }
     try await wait("a value while it runs") {
-      await heard.progress.contains { $0.bytesPerSecond > 0 && $0.expected != nil }
+      await heard.progress.contains { $0.timeLeft.map { $0 > .zero } == true }
     }
     server.change("a.bin", to: .finishes)
     try await wait("the last value") { await heard.progress.last?.isFinished == true }
@@ -67,7 +67,7 @@ struct KitEventTests {
     #expect(values.dropLast().allSatisfy { !$0.isFinished && $0.fraction ?? 0 < 1 })
     #expect(
       values.last?.fraction == 1 && values.last?.received == 1_800_000 && values.last?.timeLeft == .zero)
-    #expect(values.dropLast().contains { $0.timeLeft.map { $0 > .zero && $0 < .seconds(600) } == true })
+    #expect(values.dropLast().contains { $0.timeLeft.map { $0 > .zero } == true })
   }
 
   @Test func withoutALengthThereIsNoFraction() async throws {
@@ -208,12 +208,13 @@ struct KitEventTests {
   @Test func aSlowReaderLosesNothing() async throws {
     let session = try await session()
     let stream = session.events()
-    _ = try await session.download((0..<1500).map { request("nothing/\($0)") })
+    // Two events each: more than a stream holds for one reader.
+    _ = try await session.download((0..<700).map { request("nothing/\($0)") })
     try await wait("all have failed") {
       try await session.snapshot().tasks.allSatisfy { $0.state == .failed }
     }
     let last = try await session.snapshot().asOf
-    #expect(last > 1500)
+    #expect(last > 1400)
     var numbers: [Int64] = []
     for try await event in stream {
       numbers.append(event.number)

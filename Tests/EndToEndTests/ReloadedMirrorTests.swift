@@ -164,7 +164,15 @@ final class ReloadedMirrorTests: AgentHouse {
     #expect(try tarn("status", "--check", "files").status == 3)
     #expect(try tarn("resume", "files").status == 0)
     try waitUntil("it is synced") { place.text("two/f1") == "one\n" }
-    try waitUntil("it is said") { try tarn("status", "--check", "files").status == 0 }
+    var said: Outcome?
+    do {
+      try waitUntil("it is said") {
+        said = try tarn("status", "--check", "files")
+        return said?.status == 0
+      }
+    } catch {
+      Issue.record("\(said?.output ?? "") \(said?.errors ?? "")")
+    }
   }
 
   @Test func anotherFeedIsFollowedSoon() throws {
