@@ -161,7 +161,7 @@ let package = Package(
 
     // A program that uses TarnKit.
     .executableTarget(
-      name: "Fetcher", dependencies: ["TarnKit"], path: "Examples/Fetcher", swiftSettings: settings),
+      name: "Fetcher", dependencies: ["TarnKit"], path: "Tests/Examples/Fetcher", swiftSettings: settings),
 
     // Tests.
     .target(

@@ -25,8 +25,12 @@ public final class TestAgent: Sendable {
   /// - Throws: `TestKitError` where there is no such program, or no directory can be made.
   public init(program: String? = nil) throws(TestKitError) {
     self.program = try Self.find(program)
-    var template = Array("/tmp/tarn-kit-XXXXXX".utf8CString)
-    guard let made = mkdtemp(&template) else { throw TestKitError("no temporary directory can be made") }
+    // Not below the working directory: the path of a socket has 107 bytes at most (unix(7)).
+    let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+    var template = Array("\(temporary)/tarn-kit-XXXXXX".utf8CString)
+    guard let made = mkdtemp(&template) else {
+      throw TestKitError("no directory can be made in \(temporary): set TMPDIR to one that is writable")
+    }
     directory = String(cString: made)
     agent = Agent(socket: "\(directory)/run/tarn.sock")
     for name in ["home", "state", "run"] { mkdir("\(directory)/\(name)", 0o755) }

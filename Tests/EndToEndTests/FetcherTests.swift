@@ -3,7 +3,7 @@ import TarnKit
 import TarnKitTesting
 import Testing
 
-/// The program of Examples/Fetcher, as it was built with the tests.
+/// The program of Tests/Examples/Fetcher, as it was built with the tests.
 @Suite(.enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
 struct FetcherTests {
   private static let path = URL(

@@ -71,7 +71,8 @@ struct SessionDiskTests {
   /// What was fetched lies on a disk that is not mounted for a while: nothing is written in its place.
   @Test func aDiskThatIsNotMountedIsWaitedFor() throws {
     let image = house.place.path + "/image"
-    let made = try Program("/bin/sh", ["-c", "truncate -s 32M '\(image)' && /sbin/mkfs.ext4 -q '\(image)'"]).wait()
+    let made = try Program("/bin/sh", ["-c", "truncate -s 32M '\(image)' && /sbin/mkfs.ext4 -q '\(image)'"])
+      .wait()
     try #require(made.status == 0)
     func mount() throws {
       let mounted = try Program("/bin/mount", ["-o", "loop", image, disk]).wait()

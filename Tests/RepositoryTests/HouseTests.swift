@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func noFileNamesAPathOfAMachine() {
-    let directories = ["Sources", "Examples", "Tests", "packaging", "config"]
+    let directories = ["Sources", "Tests", "packaging", "config"]
     let all = directories.flatMap { directory in
       Repository.sources(in: directory, suffixes: [""]).filter { !$0.path.hasPrefix("Tests/Fixtures/") }
     }

@@ -47,7 +47,7 @@ enum Rules {
   static let mayVouch: Set<String> = ["TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger"]
 
   static let topLevel: Set<String> = [
-    "Package.swift", "Sources", "Examples", "Tests", "config", "packaging", "README.md", "ARCHITECTURE.md",
+    "Package.swift", "Sources", "Tests", "config", "packaging", "README.md", "ARCHITECTURE.md",
     "CHANGELOG.md", "LICENSE",
   ]
 

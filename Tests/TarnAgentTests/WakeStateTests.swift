@@ -10,9 +10,9 @@ import Testing
     var wake = WakeState()
     var (moment, waits): (Timestamp, [Int64]) = (now, [])
     for _ in 0..<16 {
-      let began1 = wake.begin(1, now: moment)
+      let began1 = wake.begin(now: moment)
       #expect(began1)
-      let isTwice = wake.begin(2, now: moment)
+      let isTwice = wake.begin(now: moment)
       #expect(!isTwice)
       wake.ended("it ended with status 0", now: moment)
       let due = wake.due ?? moment
@@ -26,24 +26,24 @@ import Testing
   /// One that does its work has not run in vain, and news that comes then wakes it at once.
   @Test func oneThatAcknowledgesDidItsWork() {
     var wake = WakeState()
-    let began1 = wake.begin(1, now: now)
+    let began1 = wake.begin(now: now)
     #expect(began1)
     wake.acknowledged()
     wake.ended("it ended with status 0", now: now)
     #expect(wake.due == nil && wake.document?.failures == 0)
-    let began2 = wake.begin(2, now: now)
+    let began2 = wake.begin(now: now)
     #expect(began2)
   }
 
   @Test func anybodyWhoAcknowledgesEndsTheWait() {
     var wake = WakeState()
-    let began1 = wake.begin(1, now: now)
+    let began1 = wake.begin(now: now)
     #expect(began1)
     wake.ended("signal 9 ended it", now: now)
     #expect(wake.due == now.adding(seconds: 5))
     wake.acknowledged()
     #expect(wake.due == nil)
-    let again = wake.begin(2, now: now)
+    let again = wake.begin(now: now)
     #expect(again)
   }
 }

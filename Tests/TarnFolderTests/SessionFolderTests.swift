@@ -131,8 +131,10 @@ import Testing
 
   @Test func twoSessionsHavePartialFilesOfTheirOwn() throws {
     let (first, second) = (place.folder("s"), place.folder("t"))
-    let one = try first.open(task(1, to: "a")).folder.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
-    let two = try second.open(task(1, to: "b")).folder.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    let one = try first.open(task(1, to: "a")).folder.makePartial(
+      for: RelativePath(task: 1), mayBeUnnamed: false)
+    let two = try second.open(task(1, to: "b")).folder.makePartial(
+      for: RelativePath(task: 1), mayBeUnnamed: false)
     #expect(place.all == [".tarn-s-1.part", ".tarn-t-1.part"])
     one.close()
     two.close()

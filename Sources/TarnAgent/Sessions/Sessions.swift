@@ -465,7 +465,7 @@ final class Sessions: SessionPort {
     else { return }
     let isDue = state.withLock { state in
       guard !state.isEnding else { return false }
-      return state.sessions[session.id]?.wake.begin(first.number, now: clock.time) == true
+      return state.sessions[session.id]?.wake.begin(now: clock.time) == true
     }
     guard isDue else { return retryWake(session) }
     let place = "\(directory)/\(session.id)/wake.lock"

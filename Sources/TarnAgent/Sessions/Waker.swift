@@ -27,7 +27,7 @@ struct WakeState {
   /// There is news that nobody has acknowledged.
   ///
   /// - Returns: whether the command is to be run now.
-  mutating func begin(_ first: Int64, now: Timestamp) -> Bool {
+  mutating func begin(now: Timestamp) -> Bool {
     switch phase {
     case .running: return false
     case .waiting(let until) where until > now: return false

@@ -20,7 +20,6 @@ package struct SingleDownload: Sendable {
   package var known: Row?
   /// Attempts after the first.
   package var retries = 0
-  package var reserve = Reserve.share(percent: 1)
 
   package init(_ path: RelativePath, url: String) { (self.path, self.url) = (path, url) }
 
@@ -139,7 +138,7 @@ extension TransferEngine {
     entry.sources = [Source(url: download.url)]
     entry.digests = download.digest.map { [$0] } ?? []
     var policy = PassPolicy()
-    (policy.retries, policy.reserve) = (download.retries, download.reserve)
+    (policy.retries, policy.reserve) = (download.retries, .share(percent: 1))
     let action = Action(
       download.known == nil ? .fetch : .revalidate, path: download.path, entry: entry,
       present: download.known?.identity, row: download.known)

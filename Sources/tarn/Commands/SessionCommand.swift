@@ -210,11 +210,9 @@ struct SessionFollower {
   let link: AgentLink
   let id: String
 
-  /// - Parameter each: false ends it.
-  func run(
-    after start: Int64, _ each: ((SessionEvent) -> Bool)? = nil
-  ) throws(PassFailure) -> ExitStatus {
-    let (ended, isOver) = (Gate(), Locked(false))
+  /// Returns when it is told to stop.
+  func run(after start: Int64) throws(PassFailure) -> ExitStatus {
+    let ended = Gate()
     let clients = Locked<ControlClient?>(nil)
     Interruption.shared.arm(StopFlag()) {
       ended.open()
@@ -229,26 +227,21 @@ struct SessionFollower {
       do throws(PassFailure) {
         _ = try link.tryAsking { client in
           clients.withLock { $0 = client }
+          // Told to stop before there was anything to end.
+          guard !ended.isOpen else { return }
           _ = try client.followSession(id, after: reached) { event in
             reached = event.number
-            let goesOn = each?(event) ?? show(event)
-            if !goesOn { isOver.withLock { $0 = true } }
-            return goesOn && !ended.isOpen
+            SessionText.show(event, session)
+            session.console.flush()
+            return !ended.isOpen
           }
         }
       } catch {
         if error.code == "no-such-session" { throw error }
       }
-      if isOver.withLock({ $0 }) { return .inSync }
       if ended.wait(atMost: .seconds(1)) { break }
     }
     return ExitStatus.stopped(by: Interruption.shared.received)
-  }
-
-  private func show(_ event: SessionEvent) -> Bool {
-    SessionText.show(event, session)
-    session.console.flush()
-    return true
   }
 }
 

@@ -289,7 +289,8 @@ struct PrioritizeCommand: ParsableCommand {
     [String]
 
   func run() throws {
-    let putFirst = first ? { (order: inout SessionOrder) in order = SessionOrder(.first, task: order.task) } : nil
+    let putFirst =
+      first ? { (order: inout SessionOrder) in order = SessionOrder(.first, task: order.task) } : nil
     try Steering(session: Session(common)).run(.prioritize, targets, priority: priority, change: putFirst)
   }
 }
