@@ -106,7 +106,7 @@ package final class ControlClient: Sendable {
   }
 
   package func tasks(
-    of id: String, in states: [TaskState] = [], after number: Int64 = 0, limit: Int = ControlRoute.mostTasks
+    of id: String, in states: [TaskState] = [], after number: Int64 = 0, limit: Int = ControlRoute.mostListed
   ) throws -> TaskPage {
     try ask(
       .tasks,

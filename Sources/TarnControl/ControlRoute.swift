@@ -111,6 +111,8 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   package static let mostEvents = 1_000
   /// Tasks of one batch, and of a page.
   package static let mostTasks = 1_000
+  /// Tasks of one page: most sessions are told whole, as they are at one instant.
+  package static let mostListed = 10_000
   /// Bytes of a batch.
   package static let mostTaskBytes = 16 << 20
   /// The `event:` of a stream that ends with a `ControlFailure`; journals have no such code.

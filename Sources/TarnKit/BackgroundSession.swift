@@ -158,7 +158,7 @@ public struct BackgroundSession: Sendable, Hashable {
     public var tasks: [DownloadTask.Status]
   }
 
-  /// How all tasks are.
+  /// How all tasks are. Beyond 10,000 tasks it is read in parts: an event behind its number may be one that a later part has already.
   public func snapshot() async throws(TarnError) -> Snapshot {
     var snapshot = Snapshot(asOf: 0, tasks: [])
     var after: Int64 = 0

@@ -23,7 +23,7 @@ public struct DownloadRequest: Sendable, Hashable {
   public var makesDirectories = false
   /// As `sha256:HEX`; also md5, sha1, sha224, sha384, sha512. A file with another digest never gets its name. nil where nobody knows it.
   public var digest: String?
-  /// For progress, where the server tells no length.
+  /// For progress, where the server tells no length. An answer whose end nothing marks is the file only if it has so many bytes.
   public var expectedBytes: UInt64?
   public var priority = Priority.normal
   /// Header lines, sent to the origin of `url` only.

@@ -165,6 +165,48 @@ import Testing
     #expect(other == nil)
   }
 
+  /// It may be gigabytes.
+  @Test func aCopyIsEndedInItsMiddle() throws {
+    try place.write(String(repeating: "x", count: 3 << 20), "begun")
+    let folder = place.folder()
+    _ = try folder.open(task(1, to: "a"))
+    var asked = 0
+    let failure = #expect(throws: FolderFailure.self) {
+      try folder.adopt(place.path + "/begun", for: 1) {
+        asked += 1
+        return asked == 3
+      }
+    }
+    #expect(failure?.code == .stopped && asked == 3 && place.all == ["begun"])
+    #expect(try folder.adopt(place.path + "/begun", for: 1) { false }.bytes == 3 << 20)
+  }
+
+  /// To another file system it is copied; what could not be copied whole stays where it was.
+  @Test(.enabled(if: FileManager.default.isWritableFile(atPath: "/dev/shm"), "needs a second file system"))
+  func aPartialFileGoesToAnotherFileSystem() throws {
+    let other = "/dev/shm/tarn-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: other) }
+    let text = String(repeating: "x", count: 3 << 20)
+    try place.write(text, ".tarn-s-1.part")
+    let folder = place.folder()
+    var moved = task(1, to: "a")
+    moved.request.to = other + "/a"
+    _ = try folder.open(moved)
+    var asked = 0
+    let failure = #expect(throws: FolderFailure.self) {
+      try folder.movePartial(of: 1, from: place.path) {
+        asked += 1
+        return asked == 3
+      }
+    }
+    #expect(failure?.code == .stopped && place.text(".tarn-s-1.part") == text)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: other).isEmpty)
+    try folder.movePartial(of: 1, from: place.path) { false }
+    #expect(place.all.isEmpty)
+    #expect(try String(contentsOfFile: other + "/.tarn-s-1.part", encoding: .utf8) == text)
+  }
+
   /// Not through a link that somebody puts there instead.
   @Test func aPartialFileIsNoLink() throws {
     try place.write("mine", "precious")

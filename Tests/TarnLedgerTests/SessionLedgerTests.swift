@@ -84,16 +84,26 @@ import Testing
     #expect(try ledger.next(limit: 9).count == 4)
   }
 
-  @Test func whatRanWhenTheProcessEndedIsQueued() throws {
+  @Test func onePlaceHasOneSpelling() throws {
     let ledger = try open()
-    _ = try ledger.add([request("a")], terms)
-    try ledger.update(1) { task in
-      var task = task
-      task.state = .running
-      return (task, [])
+    let added = try ["/tmp/a", "//tmp///a"].flatMap { place in
+      try ledger.add([request("a") { $0.to = place }], terms)
     }
-    ledger.close()
-    #expect(try open().task(1)?.state == .queued)
+    #expect(added.map(\.task.number) == [1, 1] && added.map(\.wasThere) == [false, true])
+    #expect(try ledger.add([request("a") { $0.to = "/tmp//" }], terms)[0].task.request.to == "/tmp/")
+    #expect(try ledger.add([request("a") { $0.to = "//" }], terms)[0].task.request.to == "/")
+  }
+
+  /// Of two batches that have ended by the time when somebody looks both are told.
+  @Test func allBatchesAreTold() throws {
+    let ledger = try open()
+    for number: Int64 in 1...2 {
+      _ = try ledger.add([request("\(number)")], terms)
+      try finish(ledger, number)
+    }
+    let told = try ledger.delivered(after: 0)
+    #expect(told.map(\.code) == [.allDelivered, .allDelivered])
+    #expect(try ledger.delivered(after: told[0].number) == [told[1]])
   }
 
   // MARK: Events

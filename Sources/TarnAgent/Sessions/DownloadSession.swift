@@ -30,6 +30,9 @@ final class DownloadSession: Sendable {
   private let upkeepDue = Locked<Int64>(0)
   /// Bytes of partial files that nothing works at.
   private let idleBytes = Locked<UInt64>(0)
+  /// Threads that bring bytes.
+  private let bringing = LockedCondition(0)
+  private let earlier: EarlierBytes
   /// Nothing more begins.
   private let isClosed = Locked(false)
   private let post: @Sendable (SessionLoop.Message) -> Void
@@ -53,6 +56,7 @@ final class DownloadSession: Sendable {
   ) throws(LedgerFailure) {
     (self.id, self.ledger, self.folder) = (id, ledger, folder)
     partialFiles = PartialFiles(ledger: ledger, folder: folder)
+    earlier = EarlierBytes(ledger: ledger, folder: folder, bootID: bootID)
     downloaders = Locked([(0, downloader)])
     (self.patience, self.progress, self.promises) = (patience, progress, promises)
     (self.clock, self.random, self.post) = (clock, random, post)
@@ -236,9 +240,46 @@ final class DownloadSession: Sendable {
     // Orders find it from now on.
     atWork.withLock { $0[number] = work }
     guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
+    let beginning = Beginning(
+      task: number, download: download(task, known, headers), ports: ports(destination, network.downloader))
+    if EarlierBytes.areElsewhere(task) { bring(task, beginning) } else { try start(beginning) }
+    return true
+  }
+
+  /// What a task begins with.
+  struct Beginning: Sendable {
+    let task: Int64
+    let download: SingleDownload
+    let ports: SingleDownload.Ports
+  }
+
+  /// Has the bytes of a task brought to its destination, on a thread of its own: they may have to be copied.
+  private func bring(_ task: TaskRecord, _ beginning: Beginning) {
+    let number = task.number
+    do throws(ThreadFailure) {
+      bringing.change { $0 += 1 }
+      _ = try WorkerThread.start(name: "tarn-bring") { [self] in
+        defer { bringing.change { $0 -= 1 } }
+        do {
+          try earlier.bring(task) { [atWork] in atWork.withLock { $0[number]?.order != nil } }
+          post(.brought(self, beginning))
+        } catch {
+          let failure = PassFailure(translating: error)
+          post(.ended(self, number, .failed(code: failure.code, message: failure.message)))
+        }
+      }
+    } catch {
+      bringing.change { $0 -= 1 }
+      post(.ended(self, number, .broken(PassFailure(translating: error))))
+    }
+  }
+
+  func start(_ beginning: Beginning) throws(LedgerFailure) {
+    let number = beginning.task
+    // Given while its bytes were brought.
+    if atWork.withLock({ $0[number]?.order != nil }) { return try ended(number, .stopped) }
     let running = engine.withLock { $0 }.start(
-      download(task, known, headers), with: ports(destination, network.downloader),
-      observer: Responses(self)
+      beginning.download, with: beginning.ports, observer: Responses(self)
     ) { [weak self] outcome in
       guard let self else { return }
       post(.ended(self, number, outcome))
@@ -249,7 +290,6 @@ final class DownloadSession: Sendable {
     }
     // Given while it began.
     if order != nil || isClosed.withLock({ $0 }) { running.cancel() }
-    return true
   }
 
   /// Opens where the file goes, and gathers what is asked with.
@@ -265,7 +305,8 @@ final class DownloadSession: Sendable {
       guard try ledger.task(number)?.state == .queued else { return nil }
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
       let destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
-      try prepare(task)
+      // Of these a part cannot be asked for.
+      if !task.request.isRepeatable, hasPartial { try partialFiles.remove(task) }
       return (destination, try HostCredential.headers(of: task.request, settings))
     } catch let failure as LedgerFailure {
       // Of the record, which may be written later.
@@ -291,7 +332,6 @@ final class DownloadSession: Sendable {
         let (code, message) = (task.code, task.message)
         task.enter(.running, terms)
         (task.code, task.message) = (code, message)
-        task.request.resuming = nil
         task.directory = directory.inode
         if !keepsFile { task.file = nil }
         return (task, [])
@@ -328,25 +368,9 @@ final class DownloadSession: Sendable {
     download.digest = request.digest.flatMap { Digest(labelled: $0) }
     (download.headers, download.method, download.body) = (headers, request.method, request.body)
     download.idleTimeout = request.limits?.idle
-    download.known = known
+    (download.known, download.expectedBytes) = (known, request.expectedBytes)
     if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
     return download
-  }
-
-  /// What there is to go on from: bytes of somebody else's, or nothing where a part cannot be asked for.
-  private func prepare(_ task: TaskRecord) throws {
-    let path = RelativePath(task: task.number)
-    if !task.request.isRepeatable, try ledger.partial(path) != nil {
-      folder.removePartial(of: task)
-      try ledger.apply([.dropPartial(path)])
-    }
-    guard let resuming = task.request.resuming, try ledger.partial(path) == nil else { return }
-    let (name, bytes) = try folder.adopt(resuming.file, for: task.number)
-    let row = PartialRow(
-      path: path, name: name, url: task.request.url, etag: resuming.etag, lastModified: resuming.lastModified,
-      total: nil, digest: task.request.digest.flatMap { Digest(labelled: $0) }, fingerprint: [],
-      durable: bytes, bootID: bootID)
-    try ledger.apply([.partial(row)])
   }
 
   // MARK: What the server says
@@ -359,6 +383,10 @@ final class DownloadSession: Sendable {
 
     func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict {
       session.responded(path.task, head)
+    }
+
+    func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure? {
+      session.grew(path.task, to: bytes)
     }
 
     func refused(_ path: RelativePath, body: [UInt8]) {
@@ -394,7 +422,10 @@ final class DownloadSession: Sendable {
       case .accept, nil: break
       }
       if isFile, order == nil { try folder.name(task, name) }
-      if isFile, order == nil { order = overQuota(task, head, work) }
+      if isFile, order == nil {
+        let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
+        order = overQuota(task, size)
+      }
     } catch {
       verdict = .end(error)
     }
@@ -417,9 +448,17 @@ final class DownloadSession: Sendable {
     return " (\(parts.joined(separator: ", ")))"
   }
 
-  private func overQuota(_ task: Int64, _ head: ResponseHead, _ work: TaskAtWork) -> Order? {
+  private func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
+    let order = overQuota(task, bytes)
+    atWork.withLock { tasks in
+      tasks[task]?.size = order == nil ? bytes : 0
+      if let order, tasks[task]?.order == nil { tasks[task]?.order = order }
+    }
+    return order.map { _ in FolderFailure(.stopped, "ended by a rule") }
+  }
+
+  private func overQuota(_ task: Int64, _ size: UInt64) -> Order? {
     guard let most = settings.quota?.bytes else { return nil }
-    let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
     if size > most {
       return .fail(
         code: "larger-than-quota",
@@ -570,6 +609,7 @@ final class DownloadSession: Sendable {
   }
 
   private func countIdle() throws(LedgerFailure) {
+    guard settings.quota?.bytes != nil else { return }
     let bytes = try partialFiles.idle(besides: atWork.withLock { Set($0.keys) }).reduce(0) { $0 + $1.bytes }
     idleBytes.withLock { $0 = bytes }
   }
@@ -649,19 +689,14 @@ final class DownloadSession: Sendable {
     var request = known.request
     (request.url, request.headers) = (order.url ?? request.url, order.headers ?? request.headers)
     try request.validate()
-    if let to = order.to {
-      if known.state == .running {
-        // What else is said holds from the request on that follows the move.
-        let changed = try ledger.update(number) { task in
-          var task = task
-          (task.request.url, task.request.headers) = (request.url, request.headers)
-          return (task, [])
-        }
-        return try changed != nil && give(.move(to: to, order.existing), number)
+    if let to = order.to, known.state == .running {
+      // What else is said holds from the request on that follows the move.
+      let changed = try ledger.update(number) { task in
+        var task = task
+        (task.request.url, task.request.headers) = (request.url, request.headers)
+        return (task, [])
       }
-      try move(known, to)
-      request.to = to
-      request.existing = order.existing ?? request.existing
+      return try changed != nil && give(.move(to: to, order.existing), number)
     }
     // What a rule holds goes on, whatever rules say.
     if let url = order.url, url != known.request.url, known.state != .running { try follow(known, to: url) }
@@ -671,12 +706,8 @@ final class DownloadSession: Sendable {
     return try ledger.update(number) { task in
       guard isAgain(task.state) else { return nil }
       var task = task
-      if order.to != nil {
-        task.path = TaskPlace(request.to).flatMap { place in place.name.map(place.path) }
-        task.directory = nil
-      }
+      if let to = order.to { task.move(to: to, order.existing) }
       (task.request.url, task.request.headers) = (request.url, request.headers)
-      if order.to != nil { (task.request.to, task.request.existing) = (request.to, request.existing) }
       if let released { task.request.rules = released }
       task.fresh = terms.now
       if task.state == .waiting { task.enter(.queued, terms) }
@@ -691,14 +722,6 @@ final class DownloadSession: Sendable {
     guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
     (row.url, row.lastModified) = (url, nil)
     try ledger.apply([.partial(row)])
-  }
-
-  /// What was fetched goes along.
-  private func move(_ task: TaskRecord, _ to: String) throws(FolderFailure) {
-    guard let old = TaskPlace(task.request.to), let new = TaskPlace(to) else {
-      throw FolderFailure(.other, "\(Printable.escape(to)) is no absolute path")
-    }
-    try folder.movePartial(of: task.number, from: old, to: new)
   }
 
   /// Any thread.
@@ -722,6 +745,7 @@ final class DownloadSession: Sendable {
     let busy = atWork.withLock { Array($0.keys) }.compactMap { try? ledger.task($0) }
     _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
     engine.withLock { $0 }.close()
+    bringing.wait { $0 == 0 ? () : nil }
     for task in busy + ((try? ledger.partialTasks()) ?? []) where task.state != .finished {
       folder.removePartial(of: task)
     }
@@ -734,30 +758,7 @@ final class DownloadSession: Sendable {
       try fail(number, code: code, message: message)
       return true
     }
-    if case .move(let to, let existing) = order { return try obeyMove(number, to, existing) }
     return try obey(order, [number]) > 0
-  }
-
-  private func obeyMove(
-    _ number: Int64, _ to: String, _ existing: TaskRequest.Existing?
-  ) throws(LedgerFailure) -> Bool {
-    guard let task = try ledger.task(number), !task.state.isEnd else { return false }
-    do throws(FolderFailure) {
-      try move(task, to)
-    } catch {
-      try fail(number, code: error.code.rawValue, message: error.message)
-      return true
-    }
-    let terms = terms
-    try ledger.update(number) { task in
-      var task = task
-      (task.request.to, task.request.existing) = (to, existing ?? task.request.existing)
-      task.directory = nil
-      task.path = TaskPlace(to).flatMap { place in place.name.map(place.path) }
-      task.enter(.queued, terms)
-      return (task, [])
-    }
-    return true
   }
 
   /// - Returns: how many tasks have changed.
@@ -770,7 +771,8 @@ final class DownloadSession: Sendable {
       case .cancel: return task.cancelled(terms)
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
-      case .fail, .move: return nil
+      case .move(let to, let existing): return task.moved(to: to, existing, terms)
+      case .fail: return nil
       }
     }
     guard case .cancel(let keeps) = order, !keeps else { return changed.count }

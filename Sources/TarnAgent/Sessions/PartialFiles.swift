@@ -36,7 +36,7 @@ struct PartialFiles: Sendable {
     try ledger.apply([.dropPartial(RelativePath(task: task.number))])
     try ledger.update(task.number) { task in
       var task = task
-      task.directory = nil
+      (task.directory, task.movedFrom) = (nil, nil)
       return (task, [])
     }
   }

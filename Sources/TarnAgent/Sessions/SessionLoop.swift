@@ -10,6 +10,8 @@ final class SessionLoop: Sendable {
     case wake(DownloadSession)
     /// It is to be looked at again then.
     case wakeAt(DownloadSession, Timestamp)
+    /// What there was of a task before lies beside its destination.
+    case brought(DownloadSession, DownloadSession.Beginning)
     case responded(DownloadSession, Int64)
     case ended(DownloadSession, Int64, SingleDownload.Outcome)
     /// Nothing more is heard of a session.
@@ -68,6 +70,8 @@ final class SessionLoop: Sendable {
         case .forget(let session):
           touched[ObjectIdentifier(session)] = nil
           (due[ObjectIdentifier(session)], later[ObjectIdentifier(session)]) = (nil, nil)
+        case .brought(let session, let beginning):
+          handle(session) { () throws(LedgerFailure) in try session.start(beginning) }
         case .responded(let session, let task):
           handle(session) { () throws(LedgerFailure) in try session.noteResponse(task) }
           changed(session, nil)

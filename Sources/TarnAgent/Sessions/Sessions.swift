@@ -96,12 +96,17 @@ final class Sessions: SessionPort {
 
   // MARK: Opening
 
-  private func makeOpen(_ id: String) throws -> Open {
+  /// - Parameter first: what the session is set to where it is a new one.
+  private func makeOpen(
+    _ id: String, _ first: SessionSettings? = nil
+  ) throws -> (open: Open, isNew: Bool) {
     try making.take {
-      if let known = state.withLock({ $0.sessions[id] }) { return known }
+      if let known = state.withLock({ $0.sessions[id] }) { return (known, false) }
       let place = "\(directory)/\(id)"
       TextFile.makeDirectories(place)
       let ledger = try SessionLedger(directory: place, clock: clock)
+      let isNew = try ledger.fact(.contact) == nil
+      if isNew, let first { try ledger.set(.settings, JSONText.line(first)) }
       let settings =
         try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) }
         ?? SessionSettings()
@@ -111,11 +116,11 @@ final class Sessions: SessionPort {
         folder: SessionFolder(id: id, names: names, hashing: OpenSSLHashing()),
         downloader: try downloader(id, settings), progress: progress, promises: promises,
         clock: clock, random: SystemRandom(), post: { [loop] in loop.post($0) })
-      if try ledger.fact(.contact) == nil { try session.touch() }
+      if isNew { try session.touch() }
       let open = Open(session: session, progress: progress)
       state.withLock { $0.sessions[id] = open }
       loop.post(.wake(session))
-      return open
+      return (open, isNew)
     }
   }
 
@@ -181,13 +186,17 @@ final class Sessions: SessionPort {
     }
     try Self.translating { try settings?.validate() }
     for rule in settings?.rules ?? [] { try rule.to.map(refuseMirror) }
-    let (isNew, session) = try Self.translating {
-      let isNew = state.withLock { $0.sessions[id] == nil }
-      return (isNew, try makeOpen(id).session)
+    let (session, isNew) = try Self.translating {
+      let (open, isNew) = try makeOpen(id, settings)
+      return (open.session, isNew)
     }
     let stored = session.settings
-    if let settings, isNew || isUpdate {
+    if let settings, !isNew, isUpdate {
       try Self.translating {
+        // What ended before there was a hook is not told.
+        if stored.hook == nil, stored.notify != true {
+          try session.ledger.set(.told, String(session.ledger.lastEvent()))
+        }
         let isOther = settings.network != stored.network
         try session.set(settings, isOther ? downloader(id, settings) : nil)
       }
@@ -487,12 +496,15 @@ extension Sessions {
   private func tellEnd(_ session: DownloadSession) {
     let settings = session.settings
     guard settings.hook != nil || settings.notify == true,
-      let event = try? session.ledger.lastDelivered(),
-      event.number > (try? session.ledger.fact(.told)).flatMap({ $0 }).flatMap({ Int64($0) }) ?? 0,
-      (try? session.ledger.set(.told, String(event.number))) != nil
+      let events = try? session.ledger.delivered(
+        after: session.ledger.fact(.told).flatMap { Int64($0) } ?? 0),
+      let last = events.last,
+      (try? session.ledger.set(.told, String(last.number))) != nil
     else { return }
-    if let hook = settings.hook { waker.tell(hook, session: session.id, event) }
-    if settings.notify == true { waker.notify(session: session.id, event) }
+    for event in events {
+      if let hook = settings.hook { waker.tell(hook, session: session.id, event) }
+      if settings.notify == true { waker.notify(session: session.id, event) }
+    }
   }
 }
 

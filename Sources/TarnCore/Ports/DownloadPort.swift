@@ -137,6 +137,8 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case tls = "tls-failed"
     case reset = "connection-lost"
     case truncated = "body-truncated"
+    /// Nothing marks where the body ends: a cut could not be told.
+    case lengthUnknown = "length-unknown"
     case tooLarge = "body-too-large"
     case protocolError = "bad-response"
     case headersTooLarge = "headers-too-large"

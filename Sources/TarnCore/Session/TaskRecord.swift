@@ -43,8 +43,10 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var fresh: Timestamp
   /// Of the finished file, when it got its name.
   package var file: FileIdentity?
-  /// Inode of the directory that its partial file lies in.
+  /// Inode of the directory that its partial file lies in; nil where it has none.
   package var directory: UInt64?
+  /// Path of that directory, where the file is to go to another one by now.
+  package var movedFrom: String?
 
   private enum CodingKeys: String, CodingKey {
     case number, state, request, path, bytes, digest, code, message, attempts, nextAttempt, added, ended
@@ -100,6 +102,15 @@ package struct TaskRecord: Codable, Sendable, Equatable {
 
   /// Its file may take the place of another.
   package var replaces: Bool { request.existing == .replace || file != nil }
+
+  /// Its file goes to another place. What was fetched goes along when the task begins.
+  package mutating func move(to: String, _ existing: TaskRequest.Existing?) {
+    let place = TaskPlace(to)
+    if directory != nil { movedFrom = movedFrom ?? TaskPlace(request.to)?.directory }
+    if movedFrom == place?.directory { movedFrom = nil }
+    (request.to, request.existing) = (to, existing ?? request.existing)
+    path = place.flatMap { place in place.name.map(place.path) }
+  }
 
   /// It is not to begin yet.
   package mutating func delay(until moment: Timestamp, _ terms: TaskTerms) {

@@ -19,7 +19,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
   package var makeDirectories: Bool?
   /// As `sha256:HEX`; nil where nobody knows it.
   package var digest: String?
-  /// For progress, where the server tells no length.
+  /// For progress, where the server tells no length. An answer whose end nothing marks is the file only if it has so many bytes.
   package var expectedBytes: UInt64?
   package var priority: TaskPriority?
   /// `Name: value` lines. They go to the origin of `url` only.
@@ -205,6 +205,9 @@ package struct TaskPlace: Hashable, Sendable {
   }
 
   package init(directory: String, name: String?) { (self.directory, self.name) = (directory, name) }
+
+  /// Without repeated slashes; a folder ends with one.
+  package var text: String { path(name ?? "") }
 
   package func path(_ leaf: String) -> String { directory == "/" ? "/\(leaf)" : "\(directory)/\(leaf)" }
 }

@@ -49,6 +49,15 @@ extension TaskRecord {
     return [rule] + (request.rules ?? [])
   }
 
+  /// Its file goes to another place, and it begins there.
+  package func moved(to: String, _ existing: TaskRequest.Existing?, _ terms: TaskTerms) -> Transition? {
+    guard !state.isEnd else { return nil }
+    var task = self
+    task.move(to: to, existing)
+    task.enter(.queued, terms)
+    return (task, [])
+  }
+
   package func suspended(_ terms: TaskTerms) -> Transition? {
     guard state.isOpen else { return nil }
     var task = self

@@ -31,7 +31,8 @@ package enum TaskVerdict: Sendable, Equatable {
       case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError, .hostResting, .gaveWay,
         .outOfMemory, .tooManyOpenFiles, .cancelled, .flooded:
         return .wait
-      case .tls, .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .addressRefused,
+      case .tls, .lengthUnknown, .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused,
+        .addressRefused,
         .urlRefused, .contentEncoding, .fileNotReadable, .refusedByReceiver:
         return .end
       }

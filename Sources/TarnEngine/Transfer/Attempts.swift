@@ -193,6 +193,8 @@ struct Attempts {
         discard()
         return .lacksSpace(nil)
       }
+      // Nobody knows whether these bytes are the file, or its beginning.
+      if failure.code == .lengthUnknown { discard() }
       (cameNothing, retryAfter) = (received == 0, failure.retryAfter)
       return fail(failure.code.rawValue, failure.message, isTransient: failure.isTransient)
     case .folder(let failure, _, let kept): return judge(failure, kept, before: before)

@@ -45,6 +45,8 @@ final class FileReceiver: DownloadReceiver {
     var end: JobEnd?
     /// Taken from the budget for a size that only the answer told; given back at the end.
     var reserved: UInt64 = 0
+    /// It is the file whatever the answer says of it.
+    var isTaken = false
     /// Bytes until free space is looked at again, for an answer that tells no size.
     var unchecked: UInt64 = 0
     var head: ResponseHead?
@@ -123,7 +125,10 @@ final class FileReceiver: DownloadReceiver {
     let heard = context.client.responses?.responded(entry.path, head) ?? .usual
     let (verdict, isWanted) = state.withLock { state in
       var verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
-      if case .take = heard, case .status = verdict { verdict = .takeFromZero }
+      if case .take = heard {
+        state.isTaken = true
+        if case .status = verdict { verdict = .takeFromZero }
+      }
       state.head = head
       state.verdict = verdict
       if rung != .fromZero, verdict == .takeFromZero { state.before = state.known }
@@ -327,19 +332,22 @@ final class FileReceiver: DownloadReceiver {
     if let paused { context.client.downloader.resume(paused) }
   }
 
-  /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.
+  /// For an answer that told no size: looks every few MiB at free space, so that the reserve stays, and asks whoever hears of answers.
   private func checkRoom(_ count: UInt64) {
-    let isDue = state.withLock { state -> Bool in
-      guard check.size == nil, state.reserved == 0, state.failure == nil else { return false }
+    let length = state.withLock { state -> UInt64? in
+      guard check.size == nil, state.reserved == 0, state.failure == nil else { return nil }
       guard state.unchecked < count else {
         state.unchecked -= count
-        return false
+        return nil
       }
       state.unchecked = Self.roomStep
-      return true
+      return state.partial?.length ?? 0
     }
-    guard isDue, context.space.room < Self.roomStep + count else { return }
-    let failure = FolderFailure(.noSpace, context.space.refusal(nil))
+    guard let length else { return }
+    let failure =
+      context.space.room < Self.roomStep + count
+      ? FolderFailure(.noSpace, context.space.refusal(nil))
+      : context.client.responses?.grew(entry.path, to: length + count)
     state.withLock { $0.failure = $0.failure ?? failure }
   }
 
@@ -382,9 +390,8 @@ final class FileReceiver: DownloadReceiver {
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
       else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
-      if !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil {
-        let text = "nothing marks where its answer ends, so a cut could not be told"
-        return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
+      if let failure = cutCouldNotBeTold(head, partial.length, state) {
+        return .network(failure, state.partial, nil)
       }
       if let before = state.before, ResumeLadder.isTail(partial.length, head, before) {
         return .verdict(.askFromZero, head)
@@ -408,6 +415,22 @@ final class FileReceiver: DownloadReceiver {
       guard case .folder(let failure, let partial, let known) = end else { return end }
       return .folder(Self.explained(blamed(failure, verdict), head), partial, known)
     }
+  }
+
+  /// Of an answer that ends where its connection does only a digest or a size tells that it is whole.
+  private func cutCouldNotBeTold(_ head: ResponseHead, _ length: UInt64, _ state: State) -> DownloadFailure? {
+    guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
+      !state.isTaken
+    else { return nil }
+    guard let expected = context.client.asking.expectedBytes else {
+      return DownloadFailure(
+        .lengthUnknown, "nothing marks where its answer ends, so a cut could not be told", isTransient: false)
+    }
+    if length == expected { return nil }
+    return DownloadFailure(
+      .truncated,
+      "it ended after \(Units.count(length, "byte")), and \(Units.grouped(expected)) are expected",
+      isTransient: false)
   }
 
   /// Whoever made the list may have looked at the decoded bytes.

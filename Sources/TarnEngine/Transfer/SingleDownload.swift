@@ -16,6 +16,8 @@ package struct SingleDownload: Sendable {
   package var body: String?
   /// Seconds without a byte; nil for what the network's settings say.
   package var idleTimeout: Int?
+  /// What an answer has to have whose end nothing marks; nil where nobody knows, and no such answer is taken without a digest.
+  package var expectedBytes: UInt64?
   /// What stands there already, and is fetched again only if the server has another version; nil for nothing.
   package var known: Row?
   /// Attempts after the first.
@@ -76,9 +78,16 @@ package enum ResponseVerdict: Sendable {
   case end(FolderFailure)
 }
 
-/// Hears what servers answer before a byte of the file is written. On the network's thread: it must not block.
+/// Hears what servers answer. It must not block.
 package protocol ResponseObserver: AnyObject, Sendable {
+  /// On the network's thread, before a byte of the file is written.
   func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict
+  /// A file whose size the server does not tell has so many bytes by now. On a lane, every few MiB.
+  ///
+  /// - Returns: why it may have no more; nil for go on.
+  func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure?
+  /// On the network's thread.
+  ///
   /// - Parameter body: the beginning of the body of an answer that was no file: 64 KiB at most.
   func refused(_ path: RelativePath, body: [UInt8])
 }
@@ -130,7 +139,7 @@ extension TransferEngine {
     client.region = Region(download.path, .itself)
     client.asking = TransferClient.Asking(
       headers: download.headers, method: download.method, body: download.body,
-      idleTimeout: download.idleTimeout)
+      idleTimeout: download.idleTimeout, expectedBytes: download.expectedBytes)
     client.keepsFailed = true
     client.reusesContents = false
     client.responses = observer

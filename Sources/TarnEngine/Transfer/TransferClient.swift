@@ -53,6 +53,8 @@ struct TransferClient: Sendable {
     var method: String?
     var body: String?
     var idleTimeout: Int?
+    /// See `SingleDownload`.
+    var expectedBytes: UInt64?
   }
 }
 

@@ -46,9 +46,12 @@ final class Descriptor: Sendable {
   // MARK: Contents
 
   /// Appends all that another file has.
-  func take(allOf source: Descriptor, _ object: some Sequence<UInt8>) throws(FolderFailure) {
+  func take(
+    allOf source: Descriptor, _ object: some Sequence<UInt8>, unless isStopped: () -> Bool = { false }
+  ) throws(FolderFailure) {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
     while true {
+      if isStopped() { throw FolderFailure(.stopped, "ended before all of it was copied") }
       let count = source.use { read($0, &buffer, buffer.count) }
       if count == 0 { return }
       if count < 0, errno == EINTR { continue }

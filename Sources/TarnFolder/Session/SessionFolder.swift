@@ -48,7 +48,7 @@ package final class SessionFolder: Sendable {
     if task.request.makeDirectories == true { try makeDirectories(place.directory) }
     let directory = try Descriptor.directory(at: place.directory)
     let identity = try FileStat.of(directory, place.directory.utf8).identity
-    if hasPartial, let known = task.directory, known != identity.inode {
+    if hasPartial, task.movedFrom == nil, let known = task.directory, known != identity.inode {
       throw FolderFailure(
         .otherFileSystem,
         "\(Printable.escape(place.directory)) is another directory than before: is its disk mounted?")
@@ -124,19 +124,17 @@ package final class SessionFolder: Sendable {
     return true
   }
 
-  /// What is fetched of a task goes along to another directory.
+  /// Brings what was fetched of a task to its directory, which is open. To another file system it is copied.
   ///
-  /// - Throws: why it cannot; then it is where it was.
+  /// - Parameters:
+  ///   - old: the directory that it lies in; where there is none any more, nothing happens.
+  ///   - isStopped: asked for every MiB that is copied.
+  /// - Throws: why it cannot be brought; then it is where it was.
   package func movePartial(
-    of task: Int64, from old: TaskPlace, to new: TaskPlace
+    of task: Int64, from old: String, unless isStopped: () -> Bool
   ) throws(FolderFailure) {
-    guard old.directory != new.directory, let from = try? Descriptor.directory(at: old.directory) else {
-      return
-    }
-    try move(task, from: from, to: try Descriptor.directory(at: new.directory))
-  }
-
-  private func move(_ task: Int64, from: Descriptor, to: Descriptor) throws(FolderFailure) {
+    guard let from = try? Descriptor.directory(at: old) else { return }
+    let to = try required(task).directory
     let name = partialName(task)
     guard try FileStat.at(from, cString(name)) != nil else { return }
     let result = renamer.moveOut(from, name, to: to, cString(name), .rename)
@@ -149,7 +147,7 @@ package final class SessionFolder: Sendable {
     let copy = Descriptor(
       try kernel("create", name.utf8, to.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)))
     do throws(FolderFailure) {
-      try copy.take(allOf: source, name.utf8)
+      try copy.take(allOf: source, name.utf8, unless: isStopped)
       try copy.sync(name.utf8)
     } catch {
       _ = to.use { tarn_unlink($0, cString(name)) }
@@ -160,8 +158,12 @@ package final class SessionFolder: Sendable {
 
   /// Begins a task with bytes that somebody else has fetched. The file that they are in stays.
   ///
+  /// - Parameter isStopped: asked for every MiB that is copied.
   /// - Returns: the name of the partial file, and its bytes.
-  package func adopt(_ file: String, for task: Int64) throws(FolderFailure) -> (name: String, bytes: UInt64) {
+  /// - Throws: why it cannot; then there is no partial file.
+  package func adopt(
+    _ file: String, for task: Int64, unless isStopped: () -> Bool
+  ) throws(FolderFailure) -> (name: String, bytes: UInt64) {
     let directory = try required(task).directory
     guard let place = TaskPlace(file), let leaf = place.name else {
       throw FolderFailure(.missing, "\(Printable.escape(file)) is no file")
@@ -174,19 +176,31 @@ package final class SessionFolder: Sendable {
     let staged = try makePartial(task)
     let name = staged.name
     staged.close()
-    let copy = Descriptor(try kernel("open", name.utf8, directory.open(cString(name), O_RDWR)))
-    try copy.take(allOf: source, name.utf8)
-    try copy.sync(name.utf8)
-    return (name, try FileStat.of(copy, name.utf8).size)
+    do throws(FolderFailure) {
+      let copy = Descriptor(try kernel("open", name.utf8, directory.open(cString(name), O_RDWR)))
+      try copy.take(allOf: source, name.utf8, unless: isStopped)
+      try copy.sync(name.utf8)
+      return (name, try FileStat.of(copy, name.utf8).size)
+    } catch {
+      _ = directory.use { tarn_unlink($0, cString(name)) }
+      throw error
+    }
   }
 
   /// Bytes of a task's partial file, and when something was written to it; nil where there is none.
   package func partial(of task: TaskRecord) -> (bytes: UInt64, written: Timestamp)? {
-    guard let place = TaskPlace(task.request.to),
-      let directory = try? Descriptor.directory(at: place.directory),
-      let stat = try? FileStat.at(directory, cString(partialName(task.number)))
-    else { return nil }
-    return (stat.size, stat.identity.modified)
+    for place in Self.directories(of: task) {
+      guard let directory = try? Descriptor.directory(at: place),
+        let stat = try? FileStat.at(directory, cString(partialName(task.number)))
+      else { continue }
+      return (stat.size, stat.identity.modified)
+    }
+    return nil
+  }
+
+  /// Those that its partial file may lie in.
+  private static func directories(of task: TaskRecord) -> [String] {
+    [task.movedFrom, TaskPlace(task.request.to)?.directory].compactMap { $0 }
   }
 
   /// Whether a task's finished file stands where it was put, as it was put there.
@@ -214,12 +228,13 @@ package final class SessionFolder: Sendable {
   }
 
   package func removePartial(of task: TaskRecord) {
-    guard let place = TaskPlace(task.request.to),
-      let directory = try? Descriptor.directory(at: place.directory)
-    else { return }
     let name = cString(partialName(task.number))
-    guard let stat = try? FileStat.at(directory, name), stat.kind != .directory else { return }
-    _ = directory.use { tarn_unlink($0, name) }
+    for place in Self.directories(of: task) {
+      guard let directory = try? Descriptor.directory(at: place),
+        let stat = try? FileStat.at(directory, name), stat.kind != .directory
+      else { continue }
+      _ = directory.use { tarn_unlink($0, name) }
+    }
   }
 
   /// Where the file of an intent that a crash left has its name, durable; nil where it has none.

@@ -55,12 +55,6 @@ package final class SessionLedger: TransferLedger {
     let connection = try LedgerOpener(file: file, schema: .session).openWriter()
     writer = Locked(Writer(connection: connection))
     self.clock = clock
-    // What was at work when the last process ended goes on.
-    try change { connection throws(LedgerFailure) in
-      try connection.run(
-        "UPDATE tasks SET state = 'queued' WHERE state = 'running' AND json_extract(request, '$.method') IS NULL"
-      )
-    }
   }
 
   /// Afterwards every call throws.
@@ -150,7 +144,12 @@ package final class SessionLedger: TransferLedger {
   ) throws(LedgerFailure) -> [Added] {
     var added: [Added] = []
     try change { connection throws(LedgerFailure) in
-      for request in requests { added.append(try Self.add(request, terms, renews, connection)) }
+      for request in requests {
+        var request = request
+        // One place has one spelling.
+        request.to = TaskPlace(request.to)?.text ?? request.to
+        added.append(try Self.add(request, terms, renews, connection))
+      }
     }
     return added
   }
@@ -461,12 +460,12 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// The newest `all-delivered` that is kept.
-  package func lastDelivered() throws(LedgerFailure) -> SessionEvent? {
+  /// The `all-delivered` behind an event, as far as they are kept.
+  package func delivered(after number: Int64) throws(LedgerFailure) -> [SessionEvent] {
     try read { connection throws(LedgerFailure) in
-      try connection.first(
-        "SELECT number, body, NULL FROM events WHERE code = ? ORDER BY number DESC LIMIT 1",
-        [.text(SessionEvent.Code.allDelivered.rawValue)], Self.event)
+      try connection.all(
+        "SELECT number, body, NULL FROM events WHERE code = ? AND number > ? ORDER BY number",
+        [.text(SessionEvent.Code.allDelivered.rawValue), .integer(number)], Self.event)
     }
   }
 
@@ -676,7 +675,8 @@ package final class SessionLedger: TransferLedger {
     try noteResponse(of: number, connection)
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
-    (record.state, record.life, record.file, record.directory) = (.finished, nil, file, nil)
+    (record.state, record.life, record.file) = (.finished, nil, file)
+    (record.directory, record.movedFrom) = (nil, nil)
     (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)

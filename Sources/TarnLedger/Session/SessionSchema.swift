@@ -1,6 +1,11 @@
 extension Schema {
   /// Of a session's ledger.
-  static let session = Schema(steps: [sessionVersion1, sessionVersion2])
+  static let session = Schema(steps: [sessionVersion1, sessionVersion2, sessionVersion3])
+
+  private static let sessionVersion3 = """
+    -- The directory that its partial file lies in, where that is not the one that the file is to go to; else NULL.
+    ALTER TABLE tasks ADD COLUMN moved_from TEXT;
+    """
 
   private static let sessionVersion2 = """
     -- When its time is over: seconds of the session's age while it is queued, running or waiting, else seconds that were left.

@@ -6,7 +6,7 @@ import TarnRuntime
 enum TaskRows {
   static let select = """
     SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,
-      file, directory FROM tasks
+      file, directory, moved_from FROM tasks
     """
 
   static func read(_ row: Statement) throws(LedgerFailure) -> TaskRecord {
@@ -27,6 +27,7 @@ enum TaskRows {
     if !row.isNull(14) { record.fresh = try row.timestamp(14) }
     record.file = try row.optionalText(15).flatMap(identity)
     record.directory = try row.optionalBits(16)
+    record.movedFrom = try row.optionalText(17)
     return record
   }
 
@@ -35,7 +36,7 @@ enum TaskRows {
       """
       UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
         message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?,
-        directory = ?
+        directory = ?, moved_from = ?
       WHERE number = ?
       """,
       [
@@ -45,7 +46,7 @@ enum TaskRows {
         text(record.message), .integer(Int64(record.attempts)), time(record.ended),
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
         time(record.fresh), text(record.request.group), text(record.file.map(text(of:))),
-        record.directory.map { .bits($0) } ?? .null, .integer(record.number),
+        record.directory.map { .bits($0) } ?? .null, text(record.movedFrom), .integer(record.number),
       ])
   }
 

@@ -31,7 +31,7 @@ extension CircuitBreaker.Outcome {
       case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
       // A certificate that this client does not trust may be right for another.
       case .tls: self = failure.isTransient ? .transportFailed : .cancelled
-      case .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,
+      case .lengthUnknown, .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,
         .refusedByReceiver:
         self = .answered
       case .addressRefused, .urlRefused, .fileNotReadable, .cancelled, .outOfMemory, .tooManyOpenFiles,

@@ -1,0 +1,125 @@
+import Foundation
+import TarnCore
+import TarnCrypto
+import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnAgent
+
+/// A session, driven by hand as its loop does.
+final class SessionBench {
+  let path: String
+  let clock = ManualClock(now: 1_700_000_000_000_000_000)
+  let asked = Locked<[DownloadRequest]>([])
+  let answers = Locked<[String: FakeAnswer]>([:])
+  private let messages = LockedCondition<[SessionLoop.Message]>([])
+  private(set) var ledger: SessionLedger
+  private(set) var session: DownloadSession
+
+  init() throws {
+    path =
+      FileManager.default.temporaryDirectory.appendingPathComponent("tarn-session-\(UUID().uuidString)")
+      .path
+    for name in ["ledger", "out", "other"] {
+      try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: true)
+    }
+    (ledger, session) = try Self.open(path, clock, messages, asked, answers)
+  }
+
+  deinit {
+    session.close()
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  private static func open(
+    _ path: String, _ clock: ManualClock, _ messages: LockedCondition<[SessionLoop.Message]>,
+    _ asked: Locked<[DownloadRequest]>, _ answers: Locked<[String: FakeAnswer]>
+  ) throws -> (SessionLedger, DownloadSession) {
+    let ledger = try SessionLedger(directory: "\(path)/ledger", clock: clock)
+    let downloader = try FakeDownloader { request in
+      asked.withLock { $0.append(request) }
+      return answers.withLock { $0[request.url] } ?? FakeAnswer(etag: "\"1\"", body: Array("hello".utf8))
+    }
+    let session = try DownloadSession(
+      id: "s", ledger: ledger,
+      folder: SessionFolder(id: "s", names: FinalNames(), hashing: OpenSSLHashing()),
+      downloader: downloader, progress: PassProgress(clock: clock), clock: clock, random: SystemRandom(),
+      post: { message in messages.change { $0.append(message) } })
+    return (ledger, session)
+  }
+
+  /// Another process opens the session.
+  func reopen() throws {
+    session.close()
+    messages.withLock { $0 = [] }
+    (ledger, session) = try Self.open(path, clock, messages, asked, answers)
+  }
+
+  func answer(_ name: String, _ answer: FakeAnswer) { answers.withLock { $0["http://h/\(name)"] = answer } }
+
+  @discardableResult
+  func add(_ name: String, _ change: (inout TaskRequest) -> Void = { _ in }) throws -> Int64 {
+    var request = TaskRequest(url: "http://h/\(name)", to: "\(path)/out/\(name)")
+    change(&request)
+    try request.validate()
+    return try session.add([request])[0].task.number
+  }
+
+  /// Begins what may begin, and hears of it, until the condition holds.
+  func run(
+    until what: String, _ condition: () throws -> Bool, at place: SourceLocation = #_sourceLocation
+  ) throws {
+    let deadline = Instant.now + .seconds(60)
+    while true {
+      _ = try session.advance()
+      if try condition() { return }
+      guard Instant.now < deadline else {
+        Issue.record("not within a minute: \(what); \(try states())", sourceLocation: place)
+        return
+      }
+      let heard = messages.wait(atMost: .milliseconds(200)) { messages -> [SessionLoop.Message]? in
+        guard !messages.isEmpty else { return nil }
+        defer { messages = [] }
+        return messages
+      }
+      for message in heard ?? [] {
+        switch message {
+        case .brought(let session, let beginning): try session.start(beginning)
+        case .responded(let session, let task): try session.noteResponse(task)
+        case .ended(let session, let task, let outcome): try session.ended(task, outcome)
+        default: break
+        }
+      }
+    }
+  }
+
+  func states() throws -> [TaskState] { try ledger.tasks(limit: 99).map(\.state) }
+  func codes() throws -> [SessionEvent.Code] { try ledger.events(after: 0, limit: 999).map(\.code) }
+  func state(_ task: Int64) throws -> TaskState? { try ledger.task(task)?.state }
+  func text(_ name: String) -> String? { try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8) }
+  var files: [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: path + "/out").sorted()) ?? []
+  }
+
+  func finish(_ task: Int64) throws {
+    try run(until: "task \(task) has ended") { try state(task)?.isEnd == true }
+  }
+
+  /// A task that has failed with 1.5 MB in its partial file.
+  func beginLarge(_ name: String) throws -> Int64 {
+    let broken = DownloadFailure(.tls, "no trust", isTransient: false)
+    answer(
+      name, FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20), failure: (1_500_000, broken))
+    )
+    let task = try add(name)
+    try finish(task)
+    #expect(files.contains(".tarn-s-\(task).part"))
+    return task
+  }
+
+  func fileExists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: "\(path)/\(name)") }
+}

@@ -1,0 +1,342 @@
+import Foundation
+import TarnCore
+import TarnCrypto
+import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnAgent
+
+/// What a session's tasks have on disk: partial files, quotas, places, and answers whose end nothing marks.
+@Suite struct SessionBytesTests {
+  private let bench: SessionBench
+
+  init() throws { bench = try SessionBench() }
+
+  // MARK: Bytes
+
+  @Test func bytesOfSomebodyElseAreUsed() throws {
+    let body = (0..<2_000_000).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body))
+    let begun = bench.path + "/other/begun"
+    try Data(body.prefix(1_500_000)).write(to: URL(fileURLWithPath: begun))
+    var resuming = TaskRequest.Resuming(file: begun)
+    resuming.etag = "\"1\""
+    let task = try bench.add("a") { $0.resuming = resuming }
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.map(\.offset) } == [1_500_000])
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(body))
+    #expect(FileManager.default.fileExists(atPath: begun))
+  }
+
+  @Test func bytesOfAnotherVersionAreNot() throws {
+    bench.answer("a", FakeAnswer(etag: "\"2\"", body: Array("right".utf8), honoursRanges: false))
+    let begun = bench.path + "/other/begun"
+    try "wro".write(toFile: begun, atomically: true, encoding: .utf8)
+    var resuming = TaskRequest.Resuming(file: begun)
+    resuming.etag = "\"1\""
+    let task = try bench.add("a") { $0.resuming = resuming }
+    try bench.finish(task)
+    #expect(bench.text("out/a") == "right")
+    #expect(throws: TaskRequest.Refusal.self) {
+      try bench.add("b") { $0.resuming = TaskRequest.Resuming(file: begun) }
+    }
+  }
+
+  @Test func aPartialFileIsKeptForAWhile() throws {
+    let task = try bench.beginLarge("a")
+    #expect(try bench.session.partialFiles.total().files == 1)
+    bench.clock.setWall(SystemClock().time.nanoseconds)
+    bench.clock.advance(.seconds(29 * 86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.session.partialFiles.total().files == 1)
+    bench.clock.advance(.seconds(2 * 86_400))
+    _ = try bench.session.advance()
+    #expect(try bench.session.partialFiles.total().files == 0 && bench.files.isEmpty)
+    #expect(try bench.state(task) == .failed && bench.ledger.partial(RelativePath(task: task)) == nil)
+  }
+
+  @Test func theOldestPartialFileGoesFirst() throws {
+    let (first, second) = (try bench.beginLarge("a"), try bench.beginLarge("b"))
+    let old = bench.path + "/out/.tarn-s-\(first).part"
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -3600)], ofItemAtPath: old)
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.kept = 2_000_000
+    try bench.session.set(settings, nil)
+    bench.clock.advance(.seconds(600))
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(second).part"])
+  }
+
+  @Test func aQuotaOfBytesHolds() throws {
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.bytes = 1_000_000
+    try bench.session.set(settings, nil)
+    bench.answer("large", FakeAnswer(body: Array(repeating: 1, count: 2_000_000)))
+    let large = try bench.add("large")
+    try bench.finish(large)
+    #expect(try bench.ledger.task(large)?.code == "larger-than-quota")
+    // One that runs leaves no room for the next: that one waits.
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 800_000))
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    bench.answer("two", FakeAnswer(body: Array(repeating: 1, count: 800_000)))
+    let one = try bench.add("one")
+    try bench.run(until: "the server has answered") {
+      try bench.codes().filter { $0 == .response }.count == 2
+    }
+    let two = try bench.add("two")
+    try bench.run(until: "it waits") { try bench.state(two) == .waiting }
+    #expect(try bench.ledger.task(two)?.code == "quota-exceeded")
+    gate.open()
+    try bench.finish(one)
+    bench.clock.advance(.seconds(60))
+    try bench.finish(two)
+    #expect(bench.files == ["one", "two"])
+  }
+
+  // MARK: Places
+
+  /// The bytes are kept, and go along to another place.
+  @Test func aPlaceThatIsGoneKeepsTheBytes() throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    // Somebody else takes the name meanwhile.
+    try "mine".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "in-the-way" && bench.files == [".tarn-s-1.part", "a"])
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    answer.pause = nil
+    bench.answer("a", answer)
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/other/b")) == Data(body))
+    #expect(bench.files == ["a"] && bench.text("out/a") == "mine")
+    // Nothing was fetched twice.
+    #expect(bench.asked.withLock { $0.dropFirst().allSatisfy { $0.offset >= 1_500_000 } })
+    // It is known by what it was added with.
+    #expect(try bench.add("a") == task)
+  }
+
+  @Test func thePlaceIsChangedWhileItRuns() throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    answer.pause = nil
+    bench.answer("a", answer)
+    var order = SessionOrder(.answer, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/other/b")) == Data(body))
+    #expect(bench.files.isEmpty)
+  }
+
+  /// Another place, another URL and other headers in one answer.
+  @Test func allOfAnAnswerHolds() throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    answer.pause = nil
+    bench.answer("a?new", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    var order = SessionOrder(.answer, task: task)
+    (order.to, order.url, order.headers) = (bench.path + "/other/b", "http://h/a?new", ["X-Own: b"])
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    let last = try #require(bench.asked.withLock { $0.last })
+    #expect(last.url == "http://h/a?new" && last.headers == ["X-Own: b"])
+    #expect(bench.text("other/b")?.utf8.count == body.count && bench.files.isEmpty)
+  }
+
+  /// Another URL goes on where the one before ended, if the server has the same version there; else from zero.
+  @Test(arguments: [true, false]) func anotherURLIsProvedByItsETag(isSame: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let broken = DownloadFailure(.reset, "lost", isTransient: true)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, broken)))
+    let task = try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    let other = isSame ? body : Array(repeating: UInt8(8), count: 2 << 20)
+    bench.answer("a?new", FakeAnswer(etag: isSame ? "\"1\"" : "\"2\"", body: other, honoursRanges: isSame))
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/a?new"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    let last = bench.asked.withLock { $0.filter { $0.url == "http://h/a?new" } }
+    #expect(last.first?.offset ?? 0 >= 1_000_000 && last.first?.ifRange == "\"1\"")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
+  }
+
+  /// Small files have no row of their own: what they leave goes all the same.
+  @Test func cancelLeavesNothingOfASmallFile() throws {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 7, count: 200_000))
+    answer.pause = (100_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    #expect(try bench.session.give(.suspend, task))
+    try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(bench.files.isEmpty)
+    #expect(try bench.session.partialFiles.total().files == 0)
+    gate.open()
+  }
+
+  /// A folder that somebody renames while it is filled gets no file, and none is told to be there.
+  @Test func aFolderThatIsRenamedIsTold() throws {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20))
+    answer.pause = (1_500_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    try FileManager.default.moveItem(atPath: bench.path + "/out", toPath: bench.path + "/renamed")
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "not-there")
+    let left = try FileManager.default.contentsOfDirectory(atPath: bench.path + "/renamed")
+    #expect(left == [".tarn-s-1.part"])
+  }
+
+  // MARK: Ends that nothing marks
+
+  private func unframed(_ count: Int) -> FakeAnswer {
+    var answer = FakeAnswer(body: Array(repeating: 7, count: count))
+    answer.isFramed = false
+    return answer
+  }
+
+  /// Nobody could tell a cut: it has failed at once, and says what would help.
+  @Test func whatHasNoEndIsNoFile() throws {
+    bench.answer("a", unframed(2000))
+    let task = try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "length-unknown")
+    #expect(bench.files.isEmpty)
+  }
+
+  @Test func aNumberOfBytesMarksTheEnd() throws {
+    bench.answer("a", unframed(2000))
+    let task = try bench.add("a") { $0.expectedBytes = 2000 }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.files == ["a"])
+    // Another number is a cut, which may not happen again.
+    let other = try bench.add("b") { $0.expectedBytes = 3000 }
+    bench.answer("b", unframed(2000))
+    try bench.run(until: "it waits") { try bench.state(other) == .waiting }
+    #expect(try bench.ledger.task(other)?.code == "body-truncated")
+    bench.answer("b", unframed(3000))
+    bench.clock.advance(.seconds(60))
+    try bench.finish(other)
+    #expect(try bench.state(other) == .finished)
+  }
+
+  @Test func aRuleTakesWhatHasNoEnd() throws {
+    bench.answer("a", unframed(2000))
+    let task = try bench.add("a") { $0.rules = [ResponseRule(.accept)] }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a")?.utf8.count == 2000)
+  }
+
+  /// Where no size is told the bytes are counted as they come.
+  @Test func aQuotaHoldsWithoutASize() throws {
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.bytes = 9_000_000
+    try bench.session.set(settings, nil)
+    bench.answer("a", unframed(30_000_000))
+    let task = try bench.add("a") { $0.rules = [ResponseRule(.accept)] }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "larger-than-quota")
+    #expect(!bench.files.contains("a"))
+  }
+
+  // MARK: Places after a crash
+
+  /// The process ends between the order and the move, or between the move and its record.
+  @Test(arguments: [true, false]) func whatWasToMoveGoesAlongAfterACrash(isMoved: Bool) throws {
+    let task = try bench.beginLarge("a")
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    #expect(try bench.session.partialFiles.total().files == 1)
+    if isMoved {
+      try FileManager.default.moveItem(
+        atPath: bench.path + "/out/.tarn-s-1.part", toPath: bench.path + "/other/.tarn-s-1.part")
+    }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    try bench.reopen()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("other/b")?.utf8.count == 2 << 20)
+    #expect(bench.files.isEmpty && !bench.fileExists("other/.tarn-s-1.part"))
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } >= 1_000_000)
+  }
+
+  /// It is moved twice before it begins, and back.
+  @Test func whatIsMovedAgainIsFound() throws {
+    let task = try bench.beginLarge("a")
+    try FileManager.default.createDirectory(
+      atPath: bench.path + "/third", withIntermediateDirectories: false)
+    for place in ["/other/b", "/third/b", "/out/c"] {
+      var order = SessionOrder(.retry, task: task)
+      order.to = bench.path + place
+      #expect(try bench.session.answer(order, task))
+    }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    try bench.finish(task)
+    #expect(bench.files == ["c"] && bench.asked.withLock { $0.last?.offset ?? 0 } >= 1_000_000)
+  }
+
+  @Test(arguments: [true, false]) func cancelEndsAMove(isMoved: Bool) throws {
+    let task = try bench.beginLarge("a")
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    if isMoved {
+      try FileManager.default.moveItem(
+        atPath: bench.path + "/out/.tarn-s-1.part", toPath: bench.path + "/other/.tarn-s-1.part")
+    }
+    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(bench.files.isEmpty && !bench.fileExists("other/.tarn-s-1.part"))
+    #expect(try bench.session.partialFiles.total().files == 0)
+  }
+
+  /// The session goes on with others while bytes are copied, and an order ends the copy.
+  @Test func anOrderEndsACopy() throws {
+    let begun = bench.path + "/other/begun"
+    let file = try #require(fopen(begun, "w"))
+    #expect(ftruncate(fileno(file), 64 << 20) == 0)
+    fclose(file)
+    var resuming = TaskRequest.Resuming(file: begun)
+    resuming.etag = "\"1\""
+    let task = try bench.add("a") { $0.resuming = resuming }
+    _ = try bench.session.advance()
+    #expect(try bench.session.give(.cancel(keeps: false), task))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .cancelled && bench.files.isEmpty)
+    #expect(bench.asked.withLock { $0.isEmpty })
+  }
+}
