@@ -39,7 +39,7 @@ package struct Tarn: Sendable {
   }
 
   /// The version of this build.
-  package static let version = "0.1.0"
+  package static let version = "0.2.0"
 }
 
 /// A pass to make.

@@ -81,7 +81,7 @@ public struct DownloadRequest: Sendable, Hashable {
     (request.label, request.userInfo, request.key) = (label, userInfo, key)
     request.suspended = isSuspended ? true : nil
     request.group = group
-    request.notBefore = notBefore.flatMap { Timestamp(seconds: $0) }
+    request.notBefore = notBefore.flatMap { Timestamp(seconds: $0) ?? ($0 > 0 ? .distantFuture : nil) }
     request.limits = limits?.stored
     request.rules = rules.isEmpty ? nil : rules.map(\.stored)
     request.ignoreCache = ignoresCaches ? true : nil

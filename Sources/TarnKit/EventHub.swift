@@ -168,22 +168,23 @@ final class EventHub: Sendable {
   }
 
   private func end(_ error: (any Error)?, _ number: UInt64) {
-    let (wakes, isNeeded) = state.withLock { state -> ([EventQueue.Wake], Bool) in
+    let (wakes, isNeeded, old) = state.withLock { state -> ([EventQueue.Wake], Bool, NewsStream?) in
       if state.link?.number == number {
         state.noteReached()
         state.link = nil
-        return ([], state.next == nil)
+        return ([], state.next == nil, nil)
       }
-      guard state.next?.number == number else { return ([], false) }
+      guard state.next?.number == number else { return ([], false, nil) }
       (state.next, state.isStale) = (nil, false)
       state.failures += 1
       let error = TarnError(error ?? TarnError.failed("the agent ended the connection"))
-      guard state.failures > Self.mostFailures || !Self.mayBeOver(error) else { return ([], true) }
+      guard state.failures > Self.mostFailures || !Self.mayBeOver(error) else { return ([], true, nil) }
       state.failures = 0
       let wakes = state.queues.keys.compactMap { state.queues[$0]?.finish(.failure(error)) }
-      state.link = nil
-      return (wakes, false)
+      defer { state.link = nil }
+      return (wakes, false, state.link?.stream)
     }
+    old?.end()
     for wake in wakes { wake.resume() }
     if isNeeded { tryAgain() }
   }

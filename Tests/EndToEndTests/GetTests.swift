@@ -88,6 +88,7 @@ struct GetTests {
     try place.write("old", to: "out/a.txt")
     let outcome = try get(server.url("a.txt"), "--to", out, "--existing", existing)
     #expect(outcome.status == status, "\(outcome)")
+    #expect(outcome.errors.contains("hint: --existing replace") == (existing == "fail"), "\(outcome)")
     #expect(names == files)
     #expect(place.text("out/a.txt") == (existing == "replace" ? "hello\n" : "old"))
   }
@@ -171,10 +172,26 @@ struct GetTests {
     #expect(outcome.status == status && outcome.errors.contains(text), "\(outcome)")
   }
 
-  /// What is asked of this machine by name is meant; where a server leads to by itself is not.
+  /// A mirror's folder is what its feed says.
+  @Test func nothingGoesIntoAMirror() throws {
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("a.txt"))
+    try server.files.write("\(sum)  a.txt\n", to: "SHA256SUMS")
+    let made = try Tarn.run(
+      ["sync", server.url("SHA256SUMS"), place.path + "/mirror"], environment: variables)
+    #expect(made.status == 0, "\(made)")
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/link", withDestinationPath: place.path + "/mirror")
+    for to in ["mirror/", "mirror/new/b.txt", "link/b.txt"] {
+      let outcome = try get(server.url("a.txt"), "-p", "--to", place.path + "/" + to)
+      #expect(outcome.status == 64 && outcome.errors.contains("lies in the mirror"), "\(outcome)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: place.path + "/mirror/new"))
+  }
+
   @Test func aMissingFolderIsMadeOnDemand() throws {
     let outcome = try get(server.url("a.txt"), "--to", out + "new/a.txt")
     #expect(outcome.status == 73 && outcome.errors.contains("No such file"), "\(outcome)")
+    #expect(outcome.errors.contains("hint: -p makes the folders"), "\(outcome)")
     #expect(try get(server.url("a.txt"), "--to", out + "new/a.txt", "-p").status == 0)
     #expect(place.text("out/new/a.txt") == "hello\n")
   }

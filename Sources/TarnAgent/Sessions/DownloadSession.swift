@@ -30,8 +30,6 @@ final class DownloadSession: Sendable {
   private let upkeepDue = Locked<Int64>(0)
   /// Bytes of partial files that nothing works at.
   private let idleBytes = Locked<UInt64>(0)
-  /// Threads that bring bytes.
-  private let bringing = LockedCondition(0)
   private let earlier: EarlierBytes
   /// Nothing more begins.
   private let isClosed = Locked(false)
@@ -253,24 +251,13 @@ final class DownloadSession: Sendable {
     let ports: SingleDownload.Ports
   }
 
-  /// Has the bytes of a task brought to its destination, on a thread of its own: they may have to be copied.
   private func bring(_ task: TaskRecord, _ beginning: Beginning) {
     let number = task.number
-    do throws(ThreadFailure) {
-      bringing.change { $0 += 1 }
-      _ = try WorkerThread.start(name: "tarn-bring") { [self] in
-        defer { bringing.change { $0 -= 1 } }
-        do {
-          try earlier.bring(task) { [atWork] in atWork.withLock { $0[number]?.order != nil } }
-          post(.brought(self, beginning))
-        } catch {
-          let failure = PassFailure(translating: error)
-          post(.ended(self, number, .failed(code: failure.code, message: failure.message)))
-        }
-      }
-    } catch {
-      bringing.change { $0 -= 1 }
-      post(.ended(self, number, .broken(PassFailure(translating: error))))
+    earlier.bring(task) { [atWork] in
+      atWork.withLock { $0[number]?.order != nil }
+    } ended: { [self] failure in
+      guard let failure else { return post(.brought(self, beginning)) }
+      post(.ended(self, number, .failed(code: failure.code, message: failure.message)))
     }
   }
 
@@ -745,7 +732,7 @@ final class DownloadSession: Sendable {
     let busy = atWork.withLock { Array($0.keys) }.compactMap { try? ledger.task($0) }
     _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
     engine.withLock { $0 }.close()
-    bringing.wait { $0 == 0 ? () : nil }
+    earlier.wait()
     for task in busy + ((try? ledger.partialTasks()) ?? []) where task.state != .finished {
       folder.removePartial(of: task)
     }

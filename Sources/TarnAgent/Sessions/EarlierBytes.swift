@@ -1,23 +1,56 @@
 import TarnCore
+import TarnEngine
 import TarnFolder
 import TarnLedger
+import TarnRuntime
 
 /// Bytes of a task that lie elsewhere when it begins: where its file was to go before, or in somebody else's file. Any thread.
-struct EarlierBytes: Sendable {
-  let ledger: SessionLedger
-  let folder: SessionFolder
-  /// Of this boot; empty when it cannot be read.
-  let bootID: String
+final class EarlierBytes: Sendable {
+  private let ledger: SessionLedger
+  private let folder: SessionFolder
+  private let bootID: String
+  /// Threads that bring bytes.
+  private let workers = LockedCondition(0)
+
+  /// - Parameter bootID: of this boot; empty when it cannot be read.
+  init(ledger: SessionLedger, folder: SessionFolder, bootID: String) {
+    (self.ledger, self.folder, self.bootID) = (ledger, folder, bootID)
+  }
 
   static func areElsewhere(_ task: TaskRecord) -> Bool {
     task.movedFrom != nil || task.request.resuming != nil
   }
 
-  /// Brings them to the task's destination, which is open. To another file system they are copied.
+  /// Brings them to the task's destination, which is open, on a thread of its own: to another file system they are copied.
   ///
-  /// - Parameter isStopped: asked for every MiB that is copied.
-  /// - Throws: why they cannot be brought; then they are where they were.
-  func bring(_ task: TaskRecord, unless isStopped: () -> Bool) throws {
+  /// - Parameters:
+  ///   - isStopped: asked for every MiB that is copied.
+  ///   - ended: hears why they could not be brought, and are where they were; nil where they could.
+  func bring(
+    _ task: TaskRecord, unless isStopped: @escaping @Sendable () -> Bool,
+    ended: @escaping @Sendable (PassFailure?) -> Void
+  ) {
+    workers.change { $0 += 1 }
+    do throws(ThreadFailure) {
+      _ = try WorkerThread.start(name: "tarn-bring") { [self] in
+        defer { workers.change { $0 -= 1 } }
+        do {
+          try bring(task, unless: isStopped)
+          ended(nil)
+        } catch {
+          ended(PassFailure(translating: error))
+        }
+      }
+    } catch {
+      workers.change { $0 -= 1 }
+      ended(PassFailure(translating: error))
+    }
+  }
+
+  /// Returns when no bytes are being brought.
+  func wait() { workers.wait { $0 == 0 ? () : nil } }
+
+  private func bring(_ task: TaskRecord, unless isStopped: () -> Bool) throws {
     if let directory = task.movedFrom {
       try folder.movePartial(of: task.number, from: directory, unless: isStopped)
     }

@@ -252,34 +252,10 @@ final class Sessions: SessionPort {
     }
   }
 
-  /// A mirror's folder is what its feed says: nothing else belongs there.
   private func refuseMirror(_ to: String) throws(ControlFailure) {
-    guard let place = TaskPlace(to) else { return }
-    try refuseMirror(to, above: place.directory)
-    // Where links lead to, as far as there is something.
-    var existing = place.directory
-    while access(existing, F_OK) != 0, let slash = existing.lastIndex(of: "/"), slash != existing.startIndex {
-      existing = String(existing[..<slash])
-    }
-    if let real = realpath(existing, nil) {
-      defer { free(real) }
-      try refuseMirror(to, above: String(cString: real))
-    }
-  }
-
-  private func refuseMirror(_ to: String, above place: String) throws(ControlFailure) {
-    var directory = place
-    while true {
-      var status = stat()
-      if stat("\(directory == "/" ? "" : directory)/.tarn", &status) == 0 {
-        throw ControlFailure(
-          .conflict, code: "destination-in-mirror",
-          "\(Printable.escape(to)) lies in the mirror \(Printable.escape(directory))",
-          hint: "choose a folder that is no mirror")
-      }
-      guard directory != "/", let slash = directory.lastIndex(of: "/") else { return }
-      directory = slash == directory.startIndex ? "/" : String(directory[..<slash])
-    }
+    guard let mirror = TaskPlace(to)?.mirror else { return }
+    throw ControlFailure(
+      .conflict, code: TaskPlace.inMirror, TaskPlace.isInMirror(to, mirror), hint: TaskPlace.noMirror)
   }
 
   func tasks(

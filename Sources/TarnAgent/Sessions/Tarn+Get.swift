@@ -29,7 +29,7 @@ extension Tarn {
   /// - Parameters:
   ///   - ended: hears of each task as it ends, on another thread.
   ///   - progress: how far the transfers are, by the numbers of tasks.
-  /// - Throws: `usage` for a request that is none; `locked` where another process works at the same one.
+  /// - Throws: `usage` for a request that is none, or whose file would lie in a mirror; `locked` where another process works at the same one.
   package func get(
     _ request: GetRequest, progress: PassProgress, stop: StopFlag,
     ended: @escaping @Sendable (TaskRecord) -> Void
@@ -39,6 +39,10 @@ extension Tarn {
         try task.validate()
       } catch {
         throw PassFailure(.usage, code: error.code, error.message)
+      }
+      if let mirror = TaskPlace(task.to)?.mirror {
+        throw PassFailure(
+          .usage, code: TaskPlace.inMirror, TaskPlace.isInMirror(task.to, mirror), hint: TaskPlace.noMirror)
       }
     }
     let id = Self.id(of: request.tasks)

@@ -48,6 +48,19 @@ struct GetRun {
       let place =
         isOnlyOne || message.contains(task.request.url) ? "" : "\(Printable.escape(task.request.url)): "
       narrator.console.message("\(session.messageStyle.paint("error:", .bad)) \(place)\(message)")
+      if let hint = Self.hint(task) { narrator.console.message("  hint: \(hint)") }
+    }
+  }
+
+  /// What helps against a failure; nil where its message says all.
+  private static func hint(_ task: TaskRecord) -> String? {
+    switch task.code {
+    case FolderFailure.Code.exists.rawValue:
+      "--existing replace puts it in the place of that one, --existing keep-both gives it another name"
+    case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
+      "-p makes the folders that are missing"
+    case DownloadFailure.Code.lengthUnknown.rawValue: "give its digest: --sha256 HEX"
+    default: nil
     }
   }
 
