@@ -84,7 +84,7 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     case (.session, "PUT"):
       [
         "cookies", "headers", "holdsOld", "hook", "hosts", "hosts.ca", "hosts.credential", "hosts.host",
-        "hosts.pins", "notify", "quota", "quota.bytes", "quota.kept", "quota.keptFor", "quota.tasks",
+        "hosts.pins", "notify", "proxy", "quota", "quota.bytes", "quota.kept", "quota.keptFor", "quota.tasks",
         "transfers", "wake",
       ] + Self.limitKeys + Self.ruleKeys
     case (.sessionOrder, _):

@@ -72,6 +72,8 @@ public struct BackgroundSession: Sendable, Hashable {
     /// What servers set is sent back to them, to the host that set it only, for as long as the agent runs.
     public var keepsCookies = false
     public var hosts: [TrustedHost] = []
+    /// `http://host:port` or `socks5h://host:port`; nil for none. Variables of the environment name none.
+    public var proxy: String?
     /// nil for the standard one.
     public var quota: Quota?
 
@@ -87,6 +89,7 @@ public struct BackgroundSession: Sendable, Hashable {
       headers = HeaderFields.fields(of: stored.headers ?? [])
       keepsCookies = stored.cookies == true
       hosts = (stored.hosts ?? []).map { TrustedHost($0) }
+      proxy = stored.proxy
       quota = stored.quota.map { Quota($0) }
     }
 
@@ -100,6 +103,7 @@ public struct BackgroundSession: Sendable, Hashable {
       settings.headers = HeaderFields.lines(of: headers)
       settings.cookies = keepsCookies ? true : nil
       settings.hosts = hosts.isEmpty ? nil : hosts.map(\.stored)
+      settings.proxy = proxy
       settings.quota = quota?.stored
       return settings
     }

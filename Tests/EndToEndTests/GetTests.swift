@@ -172,6 +172,26 @@ struct GetTests {
     #expect(outcome.status == status && outcome.errors.contains(text), "\(outcome)")
   }
 
+  /// As other programs of this user make theirs.
+  @Test(arguments: [("022", 0o644), ("077", 0o600), ("002", 0o664)])
+  func aFileHasTheModeThatTheUserSays(mask: String, mode: Int) throws {
+    let outcome = try Program(
+      "/bin/sh",
+      ["-c", "umask \(mask); exec \"$0\" get \"$1\" --to \"$2\"", Tarn.path, server.url("a.txt"), out],
+      environment: ProcessInfo.processInfo.environment.merging(variables) { $1 }, in: place.url
+    ).wait(limit: 60)
+    #expect(outcome.status == 0, "\(outcome)")
+    let attributes = try FileManager.default.attributesOfItem(atPath: out + "a.txt")
+    #expect(attributes[.posixPermissions] as? Int == mode)
+  }
+
+  /// Nothing listens there: so the proxy was asked.
+  @Test func aProxyIsAsked() throws {
+    let outcome = try get(server.url("a.txt"), "--proxy", "http://127.0.0.1:9", "--retries", "0")
+    #expect(outcome.status == 66 && outcome.errors.contains("refused"), "\(outcome)")
+    #expect(try get(server.url("a.txt"), "--proxy", "what").status == 64)
+  }
+
   /// A mirror's folder is what its feed says.
   @Test func nothingGoesIntoAMirror() throws {
     let sum = try Feeds.sha256(server.files.url.appendingPathComponent("a.txt"))

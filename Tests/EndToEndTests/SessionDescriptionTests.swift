@@ -71,7 +71,7 @@ struct SessionDescriptionTests {
     let all: [String: Any] = [
       "transfers": 3, "wake": ["/nonexistent", "word"], "hook": ["/nonexistent"], "notify": false,
       "holdsOld": true, "limits": ["idle": 5, "whole": 900, "stall": 800], "rules": [rule],
-      "headers": ["X-A: b"], "cookies": true,
+      "headers": ["X-A: b"], "cookies": true, "proxy": "http://127.0.0.1:9",
       "hosts": [
         [
           "host": "h", "ca": "/ca.pem", "pins": ["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],

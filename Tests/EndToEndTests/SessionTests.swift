@@ -63,6 +63,25 @@ struct SessionTests {
     try house.server.files.write(Data(bytes), to: "slow/large.bin")
   }
 
+  // MARK: Waiting
+
+  /// It would wait for days: whoever waits is told what is missing.
+  @Test func waitTellsOfQuestions() throws {
+    try house.start()
+    try house.hand(house.server.url("secret"))
+    try house.wait(for: "needs-request")
+    let shown = try house.tarn("session", "show", "s")
+    #expect(shown.output.contains("next: tarn session answer s 1 --header-file FILE"), "\(shown)")
+    let waiting = try house.begin("session", "wait", "s")
+    try waitUntil("it is told") { waiting.errorsSoFar.contains("tarn session answer s 1 --header-file FILE") }
+    try "Authorization: Bearer right\n".write(
+      toFile: house.place.path + "/right", atomically: true, encoding: .utf8)
+    #expect(
+      try house.tarn("session", "answer", "s", "1", "--header-file", house.place.path + "/right").status == 0)
+    let outcome = try waiting.wait(limit: 60)
+    #expect(outcome.status == 0 && outcome.errors.components(separatedBy: "waits for an answer").count == 2)
+  }
+
   // MARK: Handing over
 
   @Test func whatIsHandedOverIsDoneWithoutTheProgram() throws {
@@ -317,7 +336,8 @@ struct SessionTests {
     let waiting = try house.begin("session", "wait", "s")
     #expect(try house.tarn("pause", "session:s/1").status == 0)
     let outcome = try waiting.wait()
-    #expect(outcome.status == 0 && outcome.output.contains("1 suspended"), "\(outcome)")
+    #expect(outcome.status == 3 && outcome.output.contains("1 suspended"), "\(outcome)")
+    #expect(outcome.errors.contains("tarn resume session:s"), "\(outcome)")
     let task = try JSON.documents(try house.tarn("session", "show", "--json", "s").output).last
     #expect(task?["received"] as? Int ?? 0 > 1 << 20)
   }

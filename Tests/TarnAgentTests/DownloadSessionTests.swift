@@ -317,6 +317,17 @@ import Testing
     #expect(try bench.codes().filter { $0 == .finished }.count == 2)
   }
 
+  /// A client that missed the answer adds its tasks once more: nothing begins anew.
+  @Test func aKeyIsAddedOnce() throws {
+    let task = try bench.add("a") { $0.key = "k" }
+    try bench.finish(task)
+    let before = try bench.codes()
+    #expect(try bench.add("a") { $0.key = "k" } == task)
+    #expect(try bench.state(task) == .finished && bench.codes() == before)
+    // Without the key it is asked about.
+    #expect(try bench.add("a") == task && bench.state(task) == .queued)
+  }
+
   /// A number is what the name ends with, however long it is.
   @Test func longNamesAreNumbered() throws {
     let long = String(repeating: "n", count: 220)

@@ -53,6 +53,28 @@ import Testing
     while lent.withLock({ $0 }) > 0 { sched_yield() }
   }
 
+  /// What comes behind would stand behind a hole, and the digest be that of the bytes that came.
+  @Test func aFileThatSomebodyShortensIsRefused() throws {
+    let world = try DiskWorld()
+    let contents = noise(300_000)
+    let partial = try world.port.makePartial()
+    let check = ContentCheck(
+      size: UInt64(contents.count), digest: world.hashing.digest(.sha256, of: contents))
+    _ = try partial.begin(keeping: 0, check: check)
+    try lend(Array(contents[..<200_000]), to: partial, 100_000)
+    #expect(truncate(world.folder + "/.tarn/partial/" + partial.name, 0) == 0)
+    let failure = #expect(throws: FolderFailure.self) {
+      try lend(Array(contents[200_000...]), to: partial, 100_000)
+    }
+    #expect(failure?.message.contains("shortened by somebody else") == true)
+    partial.close()
+    // What goes on with it begins with what is there.
+    let again = try #require(try world.port.openPartial(partial.name))
+    #expect(try again.begin(keeping: 200_000, check: check) == 0)
+    try lend(contents, to: again, 100_000)
+    #expect(try again.seal(modified: nil).isVerified)
+  }
+
   /// Of several files that come at once each is checked by its own bytes.
   @Test func filesThatComeAtOnceAreNotMixedUp() throws {
     let world = try DiskWorld()

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnRuntime
 import TestSupport
 import Testing
 
@@ -144,6 +145,66 @@ import Testing
     let later = try ledger.events(after: 3, limit: 10)
     #expect(
       later.map(\.code) == [.finished, .allDelivered] && later.last?.finished == 1 && later.last?.failed == 0)
+  }
+
+  /// Each task counts once, as it ended last.
+  @Test func whatIsTriedAgainCountsOnce() throws {
+    let ledger = try open()
+    func fail(_ number: Int64) throws {
+      try ledger.update(number) { task in
+        var task = task
+        task.enter(.failed, terms)
+        return (task, [SessionEvent(.failed, time: now, of: task)])
+      }
+    }
+    func retry(_ number: Int64) throws {
+      try ledger.update(number) { task in
+        var task = task
+        task.begin(.queued, terms)
+        return (task, [])
+      }
+    }
+    _ = try ledger.add([request("a"), request("b") { $0.group = "g" }], terms)
+    for _ in 0..<3 {
+      try fail(1)
+      try retry(1)
+    }
+    try fail(1)
+    try finish(ledger, 2)
+    let codes: [SessionEvent.Code] = [
+      .failed, .failed, .failed, .failed, .finished, .groupDelivered, .allDelivered,
+    ]
+    var events = try ledger.events(after: 0, limit: 20)
+    #expect(events.map(\.code) == codes)
+    #expect(events.suffix(2).map(\.finished) == [1, 1] && events.suffix(2).map(\.failed) == [0, 1])
+    // It belongs to the next batch then.
+    try retry(1)
+    _ = try ledger.add([request("c") { $0.group = "g" }], terms)
+    try fail(3)
+    try finish(ledger, 1)
+    events = try ledger.events(after: 7, limit: 20)
+    #expect(events.map(\.code) == [.failed, .groupDelivered, .finished, .allDelivered])
+    #expect(events[1].failed == 1 && events[1].finished == 0)
+    #expect(events[3].failed == 1 && events[3].finished == 1)
+  }
+
+  /// Whoever writes it down, and whoever comes second.
+  @Test func anAnswerIsToldOnce() throws {
+    let ledger = try open()
+    let noted = Locked<Set<Int64>>([])
+    let answer = SessionLedger.Answer(TaskResponse(ResponseHead(status: 200, url: "https://h/")))
+    ledger.attach(
+      .init(
+        path: { _ in nil }, response: { task in noted.withLock { $0.contains(task) } ? nil : answer },
+        noted: { task, _ in noted.withLock { _ = $0.insert(task) } }))
+    let tasks = try ledger.add((0..<300).map { request("\($0)") }, terms).map(\.task.number)
+    let other = try WorkerThread.start(name: "test") {
+      for task in tasks { try? ledger.noteResponse(of: task) }
+    }
+    for task in tasks { try finish(ledger, task) }
+    other.join()
+    let codes = try ledger.events(after: 0, limit: 9999).map(\.code)
+    #expect(codes.filter { $0 == .response }.count == 300 && codes.count == 601)
   }
 
   @Test func eventsAreToldUntilTheyAreAcknowledged() throws {

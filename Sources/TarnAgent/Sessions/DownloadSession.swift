@@ -65,7 +65,11 @@ final class DownloadSession: Sendable {
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
         times: { [atWork, clock] in Self.times($0, atWork, clock.monotonic()) },
-        noted: { [atWork] task in atWork.withLock { $0[task]?.response?.isNoted = true } }))
+        noted: { [atWork] task, serial in
+          atWork.withLock { tasks in
+            if tasks[task]?.response?.answer.serial == serial { tasks[task]?.response?.isNoted = true }
+          }
+        }))
     try settle()
   }
 
@@ -420,6 +424,7 @@ final class DownloadSession: Sendable {
     let size = head.contentRange?.total ?? head.contentLength ?? 0
     let now = clock.monotonic()
     atWork.withLock { tasks in
+      answer.serial = (tasks[task]?.response?.answer.serial ?? 0) + 1
       tasks[task]?.response = (answer, false)
       tasks[task]?.responded = now
       tasks[task]?.size = order == nil ? size : 0
@@ -636,7 +641,11 @@ final class DownloadSession: Sendable {
     let terms = terms
     let isCommand = if case .short = patience { true } else { false }
     var added = try ledger.add(requests, terms, renews: isCommand)
-    let finished = added.map(\.task).filter { task in
+    // What a client repeats by its key is done as it was.
+    let new = zip(requests, added).filter { request, added in
+      request.key == nil || !added.wasThere || added.task.request.key != request.key
+    }.map(\.1)
+    let finished = new.map(\.task).filter { task in
       // Of one command, which goes on where it was ended, a file that is there is done.
       let isRight = task.request.digest == nil || task.request.digest == task.digest
       if isCommand, isRight, folder.isThere(task) { return false }

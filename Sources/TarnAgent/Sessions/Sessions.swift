@@ -317,7 +317,12 @@ final class Sessions: SessionPort {
     let session = try find(id).session
     return try Self.translating {
       switch order.verb {
-      case .acknowledge: return try acknowledge(order.number ?? 0, session)
+      case .acknowledge:
+        guard let number = order.number else {
+          throw ControlFailure(
+            .usage, code: "number-missing", "'number' is missing: up to which event they are acknowledged")
+        }
+        return try acknowledge(number, session)
       case .close:
         try session.ledger.set(.closed, clock.time.rfc3339)
         loop.post(.wake(session))
@@ -493,7 +498,7 @@ extension SessionSettings {
       holdsOld != other.holdsOld ? "holdsOld" : nil, limits != other.limits ? "limits" : nil,
       rules != other.rules ? "rules" : nil, headers != other.headers ? "headers" : nil,
       cookies != other.cookies ? "cookies" : nil, hosts != other.hosts ? "hosts" : nil,
-      quota != other.quota ? "quota" : nil,
+      quota != other.quota ? "quota" : nil, proxy != other.proxy ? "proxy" : nil,
     ].compactMap { $0 }
   }
 }
@@ -505,6 +510,7 @@ extension SessionSettings {
     network.allowsAskedPrivateAddresses = true
     (network.lowSpeedLimit, network.lowSpeedTime) = (1, limits?.idle ?? TaskLimits.standardIdle)
     network.keepsCookies = cookies == true
+    network.proxy = proxy
     network.trust = (hosts ?? []).filter { $0.ca != nil || $0.pins != nil }
     return network
   }

@@ -243,6 +243,8 @@ package struct SessionSettings: Codable, Sendable, Equatable {
   /// What servers set is sent back to them, for as long as the agent runs.
   package var cookies: Bool?
   package var hosts: [HostTrust]?
+  /// `http://host:port` or `socks5h://host:port`; nil for none.
+  package var proxy: String?
   package var quota: SessionQuota?
 
   package static let standardTransfers = 4
@@ -258,6 +260,9 @@ package struct SessionSettings: Codable, Sendable, Equatable {
     for (name, command) in [("wake", wake), ("hook", hook)] {
       guard let command, command.first?.hasPrefix("/") != true else { continue }
       throw refuse("\(name) is an absolute path of a program, and its arguments")
+    }
+    if let proxy, (try? PassOptions(values: [.proxy: [proxy]]).network())?.proxy == nil {
+      throw refuse("proxy is a URL such as http://host:port or socks5h://host:port")
     }
     try limits?.validate()
     try TaskRequest.validate(headers: headers)

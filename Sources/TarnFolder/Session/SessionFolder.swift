@@ -24,6 +24,8 @@ package final class SessionFolder: Sendable {
   private let hashing: any Hashing
   private let renamer = Renamer(probe: nil)
   private let hashThread = HashThread(name: "tarn-hash")
+  /// Of finished files: as any program of this user would make them.
+  private let mode = 0o666 & ~ProcessMask.read()
   private let destinations = Locked<[Int64: Destination]>([:])
 
   /// - Parameter id: of the session: letters, digits, `-`, `_` and `.`.
@@ -390,7 +392,7 @@ package final class SessionFolder: Sendable {
   {
     StagedFile(
       name: name, directory: directory, descriptor: file, found: found, hashing: hashing, probe: nil,
-      hashThread: hashThread)
+      hashThread: hashThread, mode: mode)
   }
 
   /// What lies there under the task's own name is of an earlier attempt that nothing is known of.

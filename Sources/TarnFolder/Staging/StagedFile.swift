@@ -28,6 +28,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
   private let hashThread: HashThread?
+  /// Of the file under its final name.
+  private let mode: UInt32
   /// Of the contents that `begin` started.
   private var contents: RunningCheck?
   /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
@@ -47,15 +49,17 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - directory: `partial/`.
   ///   - found: what stat says of the descriptor; nil for a file that was just made.
   ///   - hashThread: hashes what is written of a large file; nil for one after the other.
+  ///   - mode: of the file under its final name.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, hashThread: HashThread? = nil
+    probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode
   ) {
     self.name = name
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
     self.hashThread = hashThread
+    self.mode = mode
     self.found = found
     shared = Locked(Shared(descriptor: descriptor, length: found?.size ?? 0))
   }
@@ -131,6 +135,10 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       try settle()
       throw FolderFailure(
         .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) that the feed says")
+    }
+    // Else its beginning would be a hole.
+    if start > 0, try FileStat.of(file, label).size < start {
+      throw FolderFailure(.other, "partial/\(name) was shortened by somebody else while it was written")
     }
     do throws(FolderFailure) {
       try write(bytes, to: file, at: start)
@@ -215,8 +223,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       try kernel("set the time of", label, file.use { tarn_set_modified($0, seconds, rest) })
     }
     let stat = try FileStat.of(file, label)
-    guard stat.permissions != LocalFolder.mode else { return stat.identity }
-    try kernel("set the mode of", label, file.use { tarn_set_mode($0, LocalFolder.mode) })
+    guard stat.permissions != mode else { return stat.identity }
+    try kernel("set the mode of", label, file.use { tarn_set_mode($0, mode) })
     return try FileStat.of(file, label).identity
   }
 

@@ -17,13 +17,13 @@ package final class SessionLedger: TransferLedger {
     package var path: @Sendable (Int64) -> String?
     package var response: @Sendable (Int64) -> Answer?
     package var times: @Sendable (Int64) -> TaskTimes?
-    /// The answer of a task is written down, and durable.
-    package var noted: @Sendable (Int64) -> Void
+    /// The answer of a task, with its serial number, is written down, and durable. Before anybody else writes.
+    package var noted: @Sendable (Int64, Int) -> Void
 
     package init(
       path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> Answer?,
       times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil },
-      noted: @escaping @Sendable (Int64) -> Void = { _ in }
+      noted: @escaping @Sendable (Int64, Int) -> Void = { _, _ in }
     ) {
       (self.path, self.response, self.times, self.noted) = (path, response, times, noted)
     }
@@ -34,11 +34,15 @@ package final class SessionLedger: TransferLedger {
     package var head: TaskResponse
     /// Where a rule has sent the file; nil for where it was to go.
     package var to: String?
+    /// Counts the answers of a task.
+    package var serial = 0
 
     package init(_ head: TaskResponse, to: String? = nil) { (self.head, self.to) = (head, to) }
   }
 
   private let sources = Locked(Sources(path: { _ in nil }, response: { _ in nil }))
+  /// What the transaction at work has written of answers.
+  private let answered = Locked<[(task: Int64, serial: Int)]>([])
   /// Events that are kept at most; beyond them the oldest tenth goes.
   private let mostEvents: Int64
   package static let usualEvents: Int64 = 200_000
@@ -75,11 +79,14 @@ package final class SessionLedger: TransferLedger {
   private func change(_ body: (Connection) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     try writer.withLock { (writer) throws(LedgerFailure) in
       guard let connection = writer.connection else { throw Self.closed }
+      answered.withLock { $0 = [] }
       try connection.transaction { () throws(LedgerFailure) in
         if !writer.isMarked { try connection.run("UPDATE state SET clean = 0") }
         try body(connection)
       }
       writer.isMarked = true
+      let noted = sources.withLock { $0 }.noted
+      for (task, serial) in answered.withLock({ $0 }) { noted(task, serial) }
     }
   }
 
@@ -409,7 +416,6 @@ package final class SessionLedger: TransferLedger {
   /// Writes down what the server of a task answered, if that was not done before.
   package func noteResponse(of number: Int64) throws(LedgerFailure) {
     try change { connection throws(LedgerFailure) in try noteResponse(of: number, connection) }
-    sources.withLock { $0 }.noted(number)
   }
 
   private func noteResponse(of number: Int64, _ connection: Connection) throws(LedgerFailure) {
@@ -427,6 +433,7 @@ package final class SessionLedger: TransferLedger {
     var event = SessionEvent(.response, time: now, of: record)
     event.response = answer.head
     try append(event, connection)
+    answered.withLock { $0.append((number, answer.serial)) }
   }
 
   private static func task(
@@ -558,12 +565,13 @@ package final class SessionLedger: TransferLedger {
 
   private static func number(_ row: Statement) throws(LedgerFailure) -> Int64 { try row.integer(0) }
 
-  /// Counts tasks that have ended, and tells what is over with them.
+  /// Tells what is over with the tasks that have just ended: their events are the newest.
   private func tellEnds(of tasks: [TaskRecord], _ connection: Connection) throws(LedgerFailure) {
     guard !tasks.isEmpty else { return }
-    for task in tasks where task.state != .cancelled {
-      try Self.countEnd(task.state.rawValue, connection)
-      if let group = task.request.group { try Self.countEnd("\(task.state.rawValue):\(group)", connection) }
+    for task in tasks {
+      try connection.run(
+        "UPDATE tasks SET end_event = (SELECT seq FROM sqlite_sequence WHERE name = 'events') WHERE number = ?",
+        [.integer(task.number)])
     }
     for group in Set(tasks.compactMap(\.request.group)).sorted() { try tellEnd(of: group, connection) }
     try tellEnd(of: nil, connection)
@@ -580,20 +588,24 @@ package final class SessionLedger: TransferLedger {
       open + (group == nil ? " LIMIT 1" : " AND task_group = ? LIMIT 1"), group.map { [.text($0)] } ?? [],
       Self.number)
     guard isOpen == nil else { return }
-    let names = [TaskState.finished, .failed].map { $0.rawValue + (group.map { ":\($0)" } ?? "") }
-    var counts: [Int] = []
-    // Ends since the last time: counted as they come, for events may be dropped.
-    for name in names {
-      let text = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name)]) {
-        row throws(LedgerFailure) in try row.text(0)
-      }
-      counts.append(text.flatMap { Int($0) } ?? 0)
+    let fact = "delivered" + (group.map { ":\($0)" } ?? "")
+    let last = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(fact)]) {
+      row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
     }
-    if onlyIfAny, counts == [0, 0] { return }
-    for name in names { try connection.run("DELETE FROM facts WHERE name = ?", [.text(name)]) }
+    // Each task once, however often it was tried again.
+    let counts = try connection.all(
+      "SELECT state, count(*) FROM tasks WHERE end_event > ?" + (group == nil ? "" : " AND task_group = ?")
+        + " GROUP BY state",
+      [.integer(last ?? 0)] + (group.map { [.text($0)] } ?? [])
+    ) { row throws(LedgerFailure) in (try row.text(0), Int(try row.integer(1))) }
+    func count(_ state: TaskState) -> Int { counts.first { $0.0 == state.rawValue }?.1 ?? 0 }
     var event = SessionEvent(group == nil ? .allDelivered : .groupDelivered, time: clock.time)
-    (event.group, event.finished, event.failed) = (group, counts[0], counts[1])
+    (event.group, event.finished, event.failed) = (group, count(.finished), count(.failed))
+    if onlyIfAny, event.finished == 0, event.failed == 0 { return }
     try append(event, connection)
+    try connection.run(
+      "INSERT OR REPLACE INTO facts (name, value) SELECT ?, seq FROM sqlite_sequence WHERE name = 'events'",
+      [.text(fact)])
   }
 
   // MARK: The engine's record
@@ -604,13 +616,6 @@ package final class SessionLedger: TransferLedger {
       var applied: [LedgerChange] = []
       for change in changes where try !keepsIntent(change, in: changes, connection) { applied.append(change) }
       for change in applied { try apply(change, connection) }
-    }
-    for change in changes {
-      switch change {
-      case .row(let row): sources.withLock { $0 }.noted(row.path.task)
-      case .intent(let intent): sources.withLock { $0 }.noted(intent.path.task)
-      default: break
-      }
     }
   }
 
@@ -685,14 +690,6 @@ package final class SessionLedger: TransferLedger {
     event.response = try Self.response(number, connection)
     try append(event, connection)
     try tellEnds(of: [record], connection)
-  }
-
-  private static func countEnd(_ name: String, _ connection: Connection) throws(LedgerFailure) {
-    try connection.run(
-      """
-      INSERT INTO facts (name, value) VALUES (?, '1')
-      ON CONFLICT (name) DO UPDATE SET value = CAST(CAST(value AS INTEGER) + 1 AS TEXT)
-      """, [.text(name)])
   }
 
   /// What the server of a task answered last; nil for nothing.

@@ -5,6 +5,15 @@ extension Schema {
   private static let sessionVersion3 = """
     -- The directory that its partial file lies in, where that is not the one that the file is to go to; else NULL.
     ALTER TABLE tasks ADD COLUMN moved_from TEXT;
+    -- The number of the event that told its last end; NULL for none.
+    ALTER TABLE tasks ADD COLUMN end_event INTEGER;
+    UPDATE tasks SET end_event =
+      (SELECT max(number) FROM events WHERE events.task = tasks.number AND code IN ('finished', 'failed'));
+    CREATE INDEX tasks_by_end_event ON tasks (end_event);
+
+    DELETE FROM facts WHERE name IN ('finished', 'failed') OR name LIKE 'finished:%' OR name LIKE 'failed:%';
+    -- The number of the last event that all were delivered, of the session and of its groups.
+    INSERT INTO facts SELECT 'delivered', max(number) FROM events WHERE code = 'all-delivered' HAVING count(*) > 0;
     """
 
   private static let sessionVersion2 = """

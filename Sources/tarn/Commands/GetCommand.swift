@@ -50,6 +50,7 @@ struct GetCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp("Trust the authorities in this PEM file.", valueName: "file"), completion: .file())
   var cacert: String?
+  @Option(help: ArgumentHelp("http://host:port or socks5h://host:port.", valueName: "url")) var proxy: String?
   @Flag(name: [.customShort("b"), .long], help: "Hand it to the agent, and return.") var background = false
   @Option(help: ArgumentHelp("The session that it belongs to, with --background.", valueName: "id"))
   var session: String?
@@ -71,9 +72,9 @@ struct GetCommand: ParsableCommand {
     if !background, session != nil || priority != nil || label != nil {
       throw ValidationError("--session, --priority and --label go with --background")
     }
-    if background, limitRate != nil || cacert != nil || retries != nil {
+    if background, limitRate != nil || cacert != nil || retries != nil || proxy != nil {
       throw ValidationError(
-        "--limit-rate, --cacert and --retries are of a download that this command waits for")
+        "--limit-rate, --cacert, --retries and --proxy are of a download that this command waits for")
     }
     if let priority, TaskPriority(rawValue: priority) == nil {
       throw ValidationError("--priority is one of high, normal and low")
@@ -121,6 +122,7 @@ struct GetCommand: ParsableCommand {
     var values: [PassOptions.Name: [String]] = [:]
     values[.limitRate] = limitRate.map { [$0] }
     values[.cacert] = cacert.map { [$0] }
+    values[.proxy] = proxy.map { [$0] }
     values[.retries] = retries.map { [String($0)] }
     return PassOptions(values: values)
   }

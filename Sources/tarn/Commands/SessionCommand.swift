@@ -161,6 +161,8 @@ struct SessionShowCommand: ParsableCommand {
         let page = try client.tasks(of: id, after: after)
         for task in page.tasks {
           session.console.data(session.isJSON ? JSONText.line(task) : SessionText.line(task))
+          guard !session.isJSON, let step = SessionText.step(task.task, of: id) else { continue }
+          session.console.data("   next: \(step)")
         }
         guard page.hasMore, let last = page.tasks.last else { return }
         after = last.task.number
@@ -317,7 +319,8 @@ struct SessionWaitCommand: ParsableCommand {
       Examples:
         tarn session wait backup && echo done
 
-      It ends with 3 when a task has failed or was cancelled.
+      It ends with 3 when a task has failed, was cancelled, or is suspended. A task
+      that waits for an answer is told while it waits.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
@@ -332,6 +335,7 @@ struct SessionWaitCommand: ParsableCommand {
     }
     defer { Interruption.shared.disarm() }
     var isOver = try isOver(link)
+    var told: Set<String> = []
     while !isOver {
       if ended.wait(atMost: .milliseconds(500)) {
         return try ExitStatus.stopped(by: Interruption.shared.received).end()
@@ -339,6 +343,7 @@ struct SessionWaitCommand: ParsableCommand {
       // An agent that ends, or begins, in the meantime is waited for.
       do throws(PassFailure) {
         isOver = try self.isOver(link)
+        try tellQuestions(session, link, &told)
       } catch {
         if error.code == "no-such-session" { throw error }
       }
@@ -349,8 +354,25 @@ struct SessionWaitCommand: ParsableCommand {
     } else if !session.isQuiet {
       session.console.data(SessionText.line(document))
     }
-    let hasFailed = [TaskState.failed, .cancelled].contains { document.tasks[$0.rawValue, default: 0] > 0 }
+    if document.tasks[TaskState.suspended.rawValue, default: 0] > 0 {
+      session.console.message("hint: 'tarn resume session:\(id)' lets suspended tasks go on")
+    }
+    let hasFailed = [TaskState.failed, .cancelled, .suspended].contains {
+      document.tasks[$0.rawValue, default: 0] > 0
+    }
     try (hasFailed ? ExitStatus.partial : .inSync).end()
+  }
+
+  /// Tells once of each task that waits for an answer.
+  private func tellQuestions(
+    _ session: Session, _ link: AgentLink, _ told: inout Set<String>
+  ) throws(PassFailure) {
+    for task in try link.ask({ try $0.tasks(of: id, in: [.waiting]) }).tasks.map(\.task) {
+      guard let step = SessionText.step(task, of: id) else { continue }
+      guard told.insert("\(task.number) \(task.code ?? "")").inserted else { continue }
+      session.console.message(
+        "task \(task.number) waits for an answer: \(task.message ?? "")\n  hint: \(step)")
+    }
   }
 
   private func isOver(_ link: AgentLink) throws(PassFailure) -> Bool {

@@ -37,6 +37,17 @@ enum SessionText {
     return parts.joined(separator: "  ")
   }
 
+  /// What lets a task go on that waits for an answer; nil for one that goes on by itself, or has ended.
+  static func step(_ task: TaskRecord, of session: String) -> String? {
+    guard task.state == .waiting, task.nextAttempt == nil else { return nil }
+    let answer = "tarn session answer \(session) \(task.number)"
+    switch task.code {
+    case "http-401", "http-403": return "\(answer) --header-file FILE, or --url URL"
+    case TaskRecord.stale: return "\(answer) --url URL, or without an option where the request is still good"
+    default: return answer
+    }
+  }
+
   static func show(_ event: SessionEvent, _ session: Session) {
     session.console.data(session.isJSON ? JSONText.line(event) : line(event))
   }
