@@ -11,6 +11,8 @@ BUILD_PACKAGES=(
   ca-certificates git binutils pkg-config libc6-dev libstdc++-12-dev libncurses6
   libcurl4-openssl-dev libxml2-dev libsqlite3-dev libssl-dev zlib1g-dev libtomlplusplus-dev libinotifytools0-dev
 )
+# What packaging/deb needs beyond that.
+DEB_PACKAGES=(debhelper dpkg-dev)
 # What the example needs: a real server to mirror from.
 DEMO_PACKAGES=(nginx-light)
 # What the tests use beyond that. gdb's and lldb's needs are not among them.
@@ -96,6 +98,13 @@ build_release() {
   local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH") place compiler
   # Nothing is loaded into tarn that would ask for its 21,000 names.
   flags+=(-Xlinker --no-export-dynamic)
+  # Nothing is looked for beside the binary, and what the loader filled in nobody changes afterwards.
+  flags+=(--disable-local-rpath -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker --build-id=sha1)
+  # The place of the checkout is not in the binary, so that two checkouts make the same one.
+  local maps=("$RELEASE_SCRATCH=/usr/src/tarn/.build" "$ROOT=/usr/src/tarn") map
+  for map in "${maps[@]}"; do
+    flags+=(-Xswiftc -file-prefix-map -Xswiftc "$map" -Xcc "-ffile-prefix-map=$map")
+  done
   say "building tarn and tarn-watch, release mode"
   swift build "${flags[@]}" --product tarn >&2
   place=$(swift build "${flags[@]}" --show-bin-path)
@@ -103,7 +112,8 @@ build_release() {
   rm -f "$place/tarn-watch"
   compiler=$(dirname "$(readlink -f "$(command -v swift)")")/clang
   [ -x "$compiler" ] || compiler=$(command -v clang || command -v cc) || die "no C compiler found: apt install clang"
-  "$compiler" -std=gnu17 -O2 -Wall -Wextra -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
+  "$compiler" -std=gnu17 -g -O2 -Wall -Wextra -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
+    "${maps[@]/#/-ffile-prefix-map=}" -Wl,-z,relro -Wl,-z,now -Wl,--build-id=sha1 \
     -o "$place/tarn-watch" "$ROOT"/Sources/tarn-watch/*.c -linotifytools >&2
   printf '%s/tarn\n' "$place"
 }

@@ -14,6 +14,9 @@ PORT = 8080
 BASE = f"http://127.0.0.1:{PORT}"
 LOG = "/run/feeds.log"
 GATE = "/run/feeds.open"
+# What the server holds up after 3 MiB, until the gate is open.
+HELD = {"large.bin": bytes(range(256)) * (20 << 10)}
+LARGE = "/held/large.bin"
 SECRET = "c4nary-7f3a9e-hidden"
 
 
@@ -124,6 +127,22 @@ def mirror(name):
 
 def in_sync(name, limit=PATIENCE):
     return wait_until(lambda: (mirror(name).get("lastRun") or {}).get("code") == "in-sync", limit)
+
+
+def held_up():
+    """The large file has come up to where the server holds it."""
+    return wait_until(lambda: any(
+        t["received"] >= 2 << 20 for t in mirror("held").get("transfers", [])))
+
+
+def goes_on(name, before, count):
+    """Another process, which goes on with the transfer where the last one was."""
+    check(f"{name}: another process runs", wait_until(lambda: pid() not in (0, before)), pid())
+    check(f"{name}: it answers", wait_until(lambda: run(["tarn", "status"]).status == 0))
+    again = wait_until(lambda: len(requests(LARGE)) > count)
+    check(f"{name}: the transfer goes on by itself, at most 1 MiB before its end",
+          again and requests(LARGE)[-1][0] == 206 and requests(LARGE)[-1][1] >= 2 << 20,
+          (requests(LARGE), mirror("held")))
 
 
 def journal(*match):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks of boot_test.py, run inside the booted root, as root: boot_checks.py start|again|broken
+"""The checks of boot_test.py, run inside the booted root, as root: boot_checks.py start|again|broken|package
 
 Each prints lines `ok NAME` or `FAILED NAME: what was seen`; the last line is `end of PHASE`.
 """
@@ -9,15 +9,14 @@ import signal
 import sys
 import time
 
+import boot_package
 import boot_users
 import boot_watch
 from boot_bench import (
-    BASE, FEEDS, GATE, LOG, PORT, check, drop_in, in_sync, journal, mirror, modes, pid, publish, read, readme_block,
-    requests, run, section, show, status, take_away, wait_until, write)
+    BASE, FEEDS, GATE, HELD, LARGE, LOG, PORT, check, drop_in, goes_on, held_up, in_sync, journal, mirror, modes, pid, publish,
+    read, readme_block, requests, run, section, show, status, take_away, wait_until, write)
 
 FILES = {"one.iso": b"one\n" * 1000, "two.iso": b"two\n" * 1000}
-HELD = {"large.bin": bytes(range(256)) * (20 << 10)}
-LARGE = "/held/large.bin"
 FEEDS_UNIT = f"""[Unit]
 Description=Feeds of the boot test
 [Service]
@@ -147,22 +146,6 @@ def elsewhere():
     check("elsewhere: config check tells another user of the system's settings", "sudo tarn config check" in done.output, done)
 
 
-def held_up():
-    """The large file has come up to where the server holds it."""
-    return wait_until(lambda: any(
-        t["received"] >= 2 << 20 for t in mirror("held").get("transfers", [])))
-
-
-def goes_on(name, before, count):
-    """Another process, which goes on with the transfer where the last one was."""
-    check(f"{name}: another process runs", wait_until(lambda: pid() not in (0, before)), pid())
-    check(f"{name}: it answers", wait_until(lambda: run(["tarn", "status"]).status == 0))
-    again = wait_until(lambda: len(requests(LARGE)) > count)
-    check(f"{name}: the transfer goes on by itself, at most 1 MiB before its end",
-          again and requests(LARGE)[-1][0] == 206 and requests(LARGE)[-1][1] >= 2 << 20,
-          (requests(LARGE), mirror("held")))
-
-
 def interruptions():
     """SIGSTOP and the watchdog, kill -9, a stop: none of them loses what was fetched."""
     drop_in("short", "[Service]\nWatchdogSec=5s\nRestartSec=1s\n")
@@ -290,6 +273,7 @@ def main(phase):
                   *boot_users.SECTIONS, timer, oneshot_stop, boot_users.pause_for_reboot],
         "again": [again],
         "broken": [prepare, readme, notify],
+        "package": [prepare, *boot_package.SECTIONS],
     }[phase]
     for function in sections:
         if function == files and not pid():

@@ -10,6 +10,9 @@
    off in the end. A second boot looks whether the service comes up by itself.
 4. A line for each check, and `boot test: checks N, failed M`; ends with 1 when one failed or not all were run.
 
+--package DEB boots another one in place of these: without any of the service's files, and with the package's life as checks, from its
+installation over an upgrade in mid-transfer to its purge. The version before is the same package under a lower number.
+
 --can-run says why not, and ends with 3. --self-test boots with a service that cannot start, and wants that to be seen.
 """
 import argparse
@@ -124,7 +127,7 @@ def fill(root, tarn):
     for name in ("packaging", "config", "README.md"):
         copy = shutil.copytree if os.path.isdir(f"{REPOSITORY}/{name}") else shutil.copy2
         copy(f"{REPOSITORY}/{name}", f"{source}/{name}")
-    for name in ("boot_checks.py", "boot_users.py", "boot_watch.py", "boot_bench.py", "boot_server.py"):
+    for name in ("boot_checks.py", "boot_package.py", "boot_users.py", "boot_watch.py", "boot_bench.py", "boot_server.py"):
         shutil.copy2(f"{TOOLS}/{name}", f"{root}/src/{name}")
     for unit in MASKED:
         path = f"{root}/etc/systemd/system/{unit}"
@@ -211,6 +214,23 @@ def run(tarn, phases, limit, prepare=lambda root: None, keep=False):
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+def put_package(root, package):
+    """The package and the version before it; what the root leaves out of packages it leaves out no longer."""
+    place = root + "/src/deb"
+    os.mkdir(place)
+    shutil.copy2(package, place + "/tarn.deb")
+    for name in os.listdir(root + "/etc/dpkg/dpkg.cfg.d"):
+        if "mmdebstrap" in name:
+            os.unlink(f"{root}/etc/dpkg/dpkg.cfg.d/{name}")
+    with tempfile.TemporaryDirectory() as unpacked:
+        subprocess.run(["dpkg-deb", "-R", package, unpacked], check=True)
+        with open(unpacked + "/DEBIAN/control") as file:
+            control = re.sub(r"^Version: .*", "Version: 0.0.1-1", file.read(), flags=re.MULTILINE)
+        with open(unpacked + "/DEBIAN/control", "w") as file:
+            file.write(control)
+        subprocess.run(["dpkg-deb", "-b", "-Zgzip", "-z1", unpacked, place + "/before.deb"], check=True, capture_output=True)
+
+
 def self_test(tarn):
     """The service cannot start: the checks have to say so, and the account has to count it."""
 
@@ -239,6 +259,7 @@ def main():
     parser.add_argument("--tarn", default=os.environ.get("TARN_BINARY", REPOSITORY + "/.build/release/tarn"))
     parser.add_argument("--can-run", action="store_true")
     parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--package", metavar="DEB", help="check this package in place of the service")
     parser.add_argument("--keep", action="store_true", help="leave the root in place")
     arguments = parser.parse_args()
     reason = obstacle()
@@ -252,7 +273,10 @@ def main():
     try:
         if arguments.self_test:
             return self_test(arguments.tarn)
-        lines = run(arguments.tarn, ["start", "again"], 420, keep=arguments.keep)
+        phases, prepare = ["start", "again"], lambda root: None
+        if arguments.package:
+            phases, prepare = ["package"], lambda root: put_package(root, arguments.package)
+        lines = run(arguments.tarn, phases, 420, prepare, arguments.keep)
     except NoRoot as error:
         print(f"boot test: skipped: {error}")
         return 3
