@@ -165,6 +165,35 @@ import Testing
     }
   }
 
+  // MARK: - The Debian package
+
+  @Test func everyUnitIsInThePackage() throws {
+    let script = try Repository.text("packaging/deb")
+    let units = Repository.sources(in: "packaging/systemd", suffixes: [""]).map {
+      String($0.path.dropFirst("packaging/systemd/".count))
+    }
+    #expect(units.count > 5)
+    for unit in units { #expect(script.contains("\"$units/\(unit)\""), "\(unit)") }
+  }
+
+  /// Where the mirror of the example looks, the package has the feed, and where it writes, the units let it.
+  @Test func theFirstMirrorIsTheExample() throws {
+    let settings = try Repository.text("packaging/debian/example.toml")
+    #expect(settings.contains("\nfeed = \"/usr/share/tarn/example/SHA256SUMS\"\n"))
+    #expect(settings.contains("\nfolder = \"/srv/mirrors/example\"\n"))
+    let script = try Repository.text("packaging/deb")
+    #expect(script.contains("share=$root/usr/share/tarn\n"))
+    #expect(script.contains("cp -r \"$ROOT/config/example\" \"$share/example\"\n"))
+  }
+
+  /// The user tarn writes the list of folders: root may not follow it.
+  @Test func aPurgeRemovesRecordsAsTheirOwner() throws {
+    let script = try Repository.text("packaging/debian/tarn.postrm")
+    let removal = try #require(script.components(separatedBy: "setpriv --reuid tarn").dropFirst().first)
+    #expect(removal.contains("rm -rf \"$record\""))
+    #expect(!script.components(separatedBy: "setpriv")[0].contains("rm -rf"))
+  }
+
   // MARK: - The example of an environment file
 
   @Test func theExampleNamesAFeedAFolderAndOptions() throws {
@@ -183,7 +212,7 @@ import Testing
 
   // MARK: - Scripts and the example feed
 
-  @Test(arguments: ["packaging/run", "packaging/test", ".ci/run"])
+  @Test(arguments: ["packaging/run", "packaging/test", "packaging/deb", ".ci/run"])
   func theCommandsAreThereAndParse(path: String) throws {
     let full = Repository.root.appendingPathComponent(path).path
     #expect(FileManager.default.isExecutableFile(atPath: full))

@@ -39,7 +39,10 @@ enum Repository {
       if !names.isEmpty { return Set(names) }
     }
     let names = (try? FileManager.default.contentsOfDirectory(atPath: root.path)) ?? []
-    return Set(names.filter { !$0.hasPrefix(".build") && $0 != "Package.resolved" && $0 != ".git" })
+    return Set(
+      names.filter {
+        !$0.hasPrefix(".build") && !$0.hasSuffix(".deb") && $0 != "Package.resolved" && $0 != ".git"
+      })
   }
 
   /// Every file below a directory whose name ends so, sorted by path.

@@ -3,6 +3,8 @@
 # toolchain mounted read-only, and the committed tree of HEAD. By hand, as root; not part of the test run.
 #
 #   Tests/Tools/bare_root.sh [run|test|all] [ARGUMENT...]   the arguments go to packaging/run or packaging/test
+#   Tests/Tools/bare_root.sh deb                            packaging/deb there; then the root is booted with systemd, for
+#                                                           `apt install`, a service that mirrors the example, and `man tarn`
 #
 #   SWIFT_ROOT     the toolchain's directory, the one with usr/bin/swift; else found through PATH
 #   BASE_TARBALL   a cache: the root as debootstrap left it; made when missing
@@ -18,9 +20,9 @@ set -euo pipefail
 what=${1:-all}
 [ $# -eq 0 ] || shift
 case $what in
-  run | test | all) ;;
+  run | test | all | deb) ;;
   *)
-    sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 64
     ;;
 esac
@@ -79,8 +81,58 @@ enter() {
   unshare --mount --pid --fork --kill-child bash -c "$inside" bash "$root" "$swift_root" "${BARE_BINDS:-}" "$@"
 }
 
+# What somebody types into the machine, once it has booted.
+# shellcheck disable=SC2016  # expanded inside
+machine='
+  set -eux
+  cd /src
+  apt-get -y -qq install ./tarn_*.deb
+  for _ in $(seq 600); do
+    (cd /srv/mirrors/example && sha256sum --check --quiet SHA256SUMS) 2>/dev/null && break
+    sleep 0.1
+  done
+  cat /proc/uptime
+  cd /srv/mirrors/example
+  sha256sum --check SHA256SUMS
+  systemctl is-active tarn
+  systemctl is-enabled tarn
+  tarn status
+  man tarn | head -n 12
+  echo "the machine came to the end"
+'
+# Boots the root; it has the network of this machine, for apt.
+boot() {
+  printf '%s\n' "$machine" >"$root/src/machine"
+  cat >"$root/etc/systemd/system/typed.service" <<'END'
+[Unit]
+After=multi-user.target
+[Service]
+Type=oneshot
+Environment=DEBIAN_FRONTEND=noninteractive HOME=/root LC_ALL=C.UTF-8
+ExecStart=/bin/bash /src/machine
+StandardOutput=append:/src/results
+StandardError=append:/src/results
+ExecStopPost=/usr/bin/systemctl --no-block poweroff
+END
+  mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
+  ln -s ../typed.service "$root/etc/systemd/system/multi-user.target.wants/"
+  timeout --kill-after=30 600 systemd-nspawn -q -D "$root" --boot --register=no --keep-unit --machine="tarn-bare-$$" \
+    --link-journal=no --resolv-conf=off --timezone=off --console=pipe </dev/null >"$scratch/console" 2>&1 || true
+  cat "$root/src/results"
+  [ "$(tail -n 1 "$root/src/results")" = "the machine came to the end" ]
+}
+
 status=0
 start=$SECONDS
+if [ "$what" = deb ]; then
+  enter bash -c 'cd /src && /src/tarn/packaging/deb' || exit
+  echo "bare_root.sh: packaging/deb ended after $((SECONDS - start)) s" >&2
+  # What a minbase lacks to be a machine at all.
+  enter bash -c 'apt-get -y -qq install --no-install-recommends systemd-sysv dbus man-db' >"$scratch/machine.log" 2>&1
+  boot || status=$?
+  echo "bare_root.sh: the machine with the package ended with $status" >&2
+  exit "$status"
+fi
 if [ "$what" != test ]; then
   enter bash /src/tarn/packaging/run "$@" || status=$?
   echo "bare_root.sh: packaging/run ended with $status after $((SECONDS - start)) s" >&2
