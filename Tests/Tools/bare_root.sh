@@ -87,13 +87,7 @@ machine='
   set -eux
   cd /src
   apt-get -y -qq install ./tarn_*.deb
-  for _ in $(seq 600); do
-    (cd /srv/mirrors/example && sha256sum --check --quiet SHA256SUMS) 2>/dev/null && break
-    sleep 0.1
-  done
-  cat /proc/uptime
-  cd /srv/mirrors/example
-  sha256sum --check SHA256SUMS
+  timeout 60 bash -c "until (cd /srv/mirrors/example && sha256sum --check --quiet SHA256SUMS) 2>/dev/null; do sleep 0.1; done"
   systemctl is-active tarn
   systemctl is-enabled tarn
   tarn status
