@@ -100,7 +100,7 @@ build_release() {
   flags+=(-Xlinker --no-export-dynamic)
   # Nothing is looked for beside the binary, and what the loader filled in nobody changes afterwards.
   flags+=(--disable-local-rpath -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker --build-id=sha1)
-  # The place of the checkout is not in the binary, so that two checkouts make the same one.
+  # The sources are where a distribution's debuggers look for them, and not where this checkout happens to be.
   local maps=("$RELEASE_SCRATCH=/usr/src/tarn/.build" "$ROOT=/usr/src/tarn") map
   for map in "${maps[@]}"; do
     flags+=(-Xswiftc -file-prefix-map -Xswiftc "$map" -Xcc "-ffile-prefix-map=$map")
