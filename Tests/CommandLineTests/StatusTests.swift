@@ -423,15 +423,6 @@ import Testing
     #expect(next("no-space") == "next: tarn explain /srv/iso a")
   }
 
-  @Test func theReadmeHasEachState() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    let readme = try String(contentsOf: root.appendingPathComponent("../README.md"), encoding: .utf8)
-    let rows = readme.split(separator: "\n").filter { $0.hasPrefix("| `") }.joined()
-    let states =
-      PassEvent.Phase.allCases.map(\.rawValue) + ["idle", "paused", "held", "interrupted", "failing"]
-    for state in states { #expect(rows.contains("`\(state)`"), "\(state)") }
-  }
-
   @Test func explanation() {
     var answer = Explanation(
       path: "a.iso", state: "failed", summary: "the server has no such file [http-404]")

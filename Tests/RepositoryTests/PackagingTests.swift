@@ -129,11 +129,11 @@ import Testing
 
   // MARK: - tarn-watch
 
-  /// The README's commands put it where the agent looks for it.
+  /// The commands of the page put it where the agent looks for it.
   @Test func theAgentsCommandsInstallTarnWatch() throws {
-    let readme = try Repository.text("README.md")
+    let page = try Repository.text("packaging/INSTALL.md")
     let block = try #require(
-      readme.components(separatedBy: "As a service").dropFirst().first?
+      page.components(separatedBy: "## As a service").dropFirst().first?
         .components(separatedBy: "```").dropFirst().first)
     let places = ["tarn", "tarn-watch"].map { name in
       block.split(separator: "\n").first { $0.contains(" .build/release/\(name) ") }?
@@ -160,7 +160,7 @@ import Testing
     #expect(products.sorted() == ["tarn", "tarn-watch"])
     #expect(library.contains("--product tarn >&2") && !library.contains("--product tarn-watch"))
     #expect(built.contains("-o \"$place/tarn-watch\"") && built.contains("-linotifytools >&2"))
-    for path in ["README.md", "Tests/Tools/boot_test.py"] {
+    for path in ["packaging/INSTALL.md", "Tests/Tools/boot_test.py"] {
       #expect(try Repository.text(path).contains("libinotifytools0"), "\(path)")
     }
   }
@@ -233,15 +233,6 @@ import Testing
       String($0.path.dropFirst(15))
     }
     #expect(Set(listed + ["SHA256SUMS"]) == Set(present))
-  }
-
-  /// The codes of the public contract; a code that is added there is added here and to the README.
-  @Test func theReadmeHasEveryExitStatusOnce() throws {
-    let rows = try Repository.text("README.md").split(separator: "\n").filter { $0.hasPrefix("| ") }
-    let codes = rows.flatMap { $0.split(separator: "|")[0].split(separator: ",") }.compactMap {
-      Int($0.filter { $0 != " " })
-    }
-    #expect(codes == [0, 2, 3, 64, 65, 66, 69, 70, 73, 74, 75, 77, 78, 130, 143])
   }
 }
 

@@ -168,7 +168,7 @@ def take_away(path):
         os.unlink(path)
 
 
-def readme_block(title):
-    """The commands of the README's fenced block after the line that begins with the title."""
-    text = read("/src/tarn/README.md").split("\n" + title, 1)[1]
+def page_block(title):
+    """The commands of the page's fenced block after the line that begins with the title."""
+    text = read("/src/tarn/packaging/INSTALL.md").split("\n" + title, 1)[1]
     return re.search(r"```sh\n(.*?)```", text, re.DOTALL).group(1)

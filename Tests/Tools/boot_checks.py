@@ -14,7 +14,7 @@ import boot_users
 import boot_watch
 from boot_bench import (
     BASE, FEEDS, GATE, HELD, LARGE, LOG, PORT, check, drop_in, goes_on, held_up, in_sync, journal, mirror, modes, pid, publish,
-    read, readme_block, requests, run, section, show, status, take_away, wait_until, write)
+    read, page_block, requests, run, section, show, status, take_away, wait_until, write)
 
 FILES = {"one.iso": b"one\n" * 1000, "two.iso": b"two\n" * 1000}
 FEEDS_UNIT = f"""[Unit]
@@ -41,17 +41,17 @@ def prepare():
           read("/proc/1/comm") == "systemd\n" and "252" in run(["systemctl", "--version"]).output)
 
 
-def readme():
-    """An ordinary user with sudo types what the README says; only the feed's address is another."""
-    block = readme_block("As a service").replace("https://example.org", BASE)
+def by_hand():
+    """An ordinary user with sudo types what INSTALL.md says; only the feed's address is another."""
+    block = page_block("## As a service").replace("https://example.org", BASE)
     done = run("set -e\n" + block, "admin", 120, "/src/tarn")
-    check("the README's commands end with 0", done.status == 0, done)
+    check("the commands of the page end with 0", done.status == 0, done)
     check("the service is on, now and at the next start",
           show("ActiveState") == "active" and show("UnitFileState") == "enabled",
           run(["systemctl", "status", "--no-pager", "tarn"]))
     toml = re.search(r"<<'END'\n(.*?)END\n", block, re.DOTALL)
-    check("the README's settings are six lines", toml and len(toml.group(1).splitlines()) == 6)
-    check("the README's mirror is in sync", pid() and in_sync("iso"), mirror("iso"))
+    check("the settings of the page are six lines", toml and len(toml.group(1).splitlines()) == 6)
+    check("the mirror of the page is in sync", pid() and in_sync("iso"), mirror("iso"))
     check("its files are there",
           all(read(f"/srv/mirrors/iso/{name}") == body.decode() for name, body in FILES.items()))
 
@@ -206,15 +206,15 @@ def fields():
 
 
 def timer():
-    """One pass on a timer, by the README, without an agent."""
-    block = readme_block("## On a timer")
+    """One pass on a timer, by INSTALL.md, without an agent."""
+    block = page_block("## On a timer")
     url = publish("nightly", FILES)
     # What one would type into the editor.
     edit = f"sudo sed -i -e 's|^FEED=.*|FEED={url}|' -e 's|^FOLDER=.*|FOLDER=/srv/mirrors/nightly|' /etc/tarn/nightly.env"
     block, edits = re.subn(r"^sudoedit .*$", edit, block.replace("iso", "nightly"), flags=re.MULTILINE)
-    check("timer: the README has one file edited", edits == 1, block)
+    check("timer: the page has one file edited", edits == 1, block)
     done = run("set -e\n" + block, "admin", 120, "/src/tarn")
-    check("timer: the README's commands end with 0", done.status == 0, done)
+    check("timer: the commands of the page end with 0", done.status == 0, done)
     check("timer: the first pass made the mirror", read("/srv/mirrors/nightly/one.iso") == FILES["one.iso"].decode())
     exposure("tarn@nightly.service", 2.0)
     done = run(["systemctl", "list-timers", "--all", "--no-pager"])
@@ -269,10 +269,10 @@ def again():
 
 def main(phase):
     sections = {
-        "start": [prepare, readme, notify, files, security, reload, elsewhere, interruptions, fields, *boot_watch.SECTIONS,
+        "start": [prepare, by_hand, notify, files, security, reload, elsewhere, interruptions, fields, *boot_watch.SECTIONS,
                   *boot_users.SECTIONS, timer, oneshot_stop, boot_users.pause_for_reboot],
         "again": [again],
-        "broken": [prepare, readme, notify],
+        "broken": [prepare, by_hand, notify],
         "package": [prepare, *boot_package.SECTIONS],
     }[phase]
     for function in sections:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Boots a Debian 12 root with systemd as PID 1 and runs boot_checks.py in it: the agent as a service, by the README.
+"""Boots a Debian 12 root with systemd as PID 1 and runs boot_checks.py in it: the agent as a service, by packaging/INSTALL.md.
 
 1. A root of its own: mmdebstrap's minbase with systemd, dbus, sudo, Python and the libraries that tarn needs; unpacked from
    $TARN_BOOT_TARBALL when that is there and has them all, else made, and left at that place for the next time. $APT_SOURCES
    is a file of apt's to take the packages from, if not from Debian's own servers.
-2. The binary and the `tarn-watch` beside it, the units, the settings and the README's text go into /src/tarn of it, as a
+2. The binary and the `tarn-watch` beside it, the units, and the settings go into /src/tarn of it, as a
    checkout with a build has them.
 3. `systemd-nspawn --boot`, with a network of its own that is loopback alone; the checks are a unit that turns the machine
    off in the end. A second boot looks whether the service comes up by itself.
@@ -124,7 +124,7 @@ def fill(root, tarn):
     for library in {library for program in programs for library in libraries(program)}:
         os.makedirs(root + os.path.dirname(library), exist_ok=True)
         shutil.copy2(library, root + library)
-    for name in ("packaging", "config", "README.md"):
+    for name in ("packaging", "config"):
         copy = shutil.copytree if os.path.isdir(f"{REPOSITORY}/{name}") else shutil.copy2
         copy(f"{REPOSITORY}/{name}", f"{source}/{name}")
     for name in ("boot_checks.py", "boot_package.py", "boot_users.py", "boot_watch.py", "boot_bench.py", "boot_server.py"):
@@ -241,7 +241,7 @@ def self_test(tarn):
 
     lines = run(tarn, ["broken"], 400, prepare)
     failed = [line for line in lines if line.startswith("FAILED ")]
-    assert any("the README's commands" in line for line in failed), lines
+    assert any("the commands of the page" in line for line in failed), lines
     assert any("type notify" in line for line in failed), lines
     assert any(line.startswith("ok ") for line in lines), lines
     assert account(lines)[1] == 1
