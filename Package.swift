@@ -193,7 +193,8 @@ let package = Package(
     tests(
       "CommandLineTests",
       [
-        "tarn", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnSchedule",
+        "tarn", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnFeeds", "TarnSchedule",
+        "TestSupport",
         ofPrograms("ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),

@@ -45,7 +45,7 @@ package struct RunSchedule: Sendable {
   }
 
   /// The words of the status document.
-  package enum Reason: String, Sendable, Hashable {
+  package enum Reason: String, Sendable, Hashable, CaseIterable {
     case scheduled
     case catchingUp = "catching-up"
     case backingOff = "backing-off"
