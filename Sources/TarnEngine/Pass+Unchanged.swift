@@ -2,7 +2,7 @@ import TarnCore
 import TarnRuntime
 
 /// A feed that has not changed since a pass that ended in sync: what it came to then it comes to now, as long as the folder
-/// stands as it did. When it may be asked for so, and what else has to hold, is in ARCHITECTURE.md, Decisions.
+/// stands as it did. The decision says when that may be asked for, and what else has to hold (UnchangedFeed.md).
 extension Pass {
   enum Opening {
     case document(FeedReader.Document)

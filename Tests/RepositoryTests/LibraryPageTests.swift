@@ -5,36 +5,15 @@ import Testing
 @Suite struct LibraryPageTests {
   private static let pages = Repository.sources(in: "Sources/TarnKit/TarnKit.docc", suffixes: [".md"])
 
-  /// Sentences of a page, as numbers of words. What stands in a block of code or in a list of topics is none.
-  private static func sentences(_ text: String) -> [Int] {
-    var (isCode, paragraphs): (Bool, [String]) = (false, [""])
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-      if line.hasPrefix("```") { isCode.toggle() }
-      let isEnd = line.isEmpty || ["#", "|", "- ", "```"].contains { line.hasPrefix($0) }
-      if isEnd { paragraphs.append("") }
-      guard !isCode, !line.hasPrefix("```"), !line.hasPrefix("#"), !line.hasPrefix("|-"), !line.isEmpty else {
-        continue
-      }
-      if line.hasPrefix("|") {
-        paragraphs += line.split(separator: "|").map(String.init)
-      } else {
-        paragraphs[paragraphs.count - 1] += " " + line
-      }
-    }
-    return paragraphs.flatMap { paragraph in
-      paragraph.components(separatedBy: ". ").map { $0.split(separator: " ").count }
-    }.filter { $0 > 2 }
-  }
-
   @Test func theirSentencesAreShort() {
     #expect(Self.pages.count >= 3)
     for page in Self.pages {
-      let counts = Self.sentences(page.text).sorted()
+      let counts = Prose.sentences(page.text).sorted()
       #expect(counts.last ?? 0 <= 40, "\(page.path): a sentence of \(counts.last ?? 0) words")
       #expect(counts.isEmpty || counts[counts.count / 2] <= 14, "\(page.path)")
     }
     let long = String(repeating: "word ", count: 41)
-    #expect(Self.sentences("# A\n\nShort one here. \(long)\n```swift\n\(long)\n```\n") == [3, 41])
+    #expect(Prose.sentences("# A\n\nShort one here. \(long)\n```swift\n\(long)\n```\n") == [3, 41])
   }
 
   /// What stands on the right side of the tables is there to be used.

@@ -92,7 +92,7 @@ import Testing
   }
 
   /// The boot's id lies in /proc/sys, which ProcSubset=pid hides; without it every pass counts as the first of a new
-  /// boot, and bytes that a killed one left are fetched again (reliability: resuming has to be provable).
+  /// boot, and bytes that a killed one left are fetched again (I3).
   @Test func theServiceCanReadWhichBootItIs() throws {
     let lines = try Repository.text("packaging/systemd/tarn@.service").split(separator: "\n")
     let hiding = lines.filter { $0.hasPrefix("ProcSubset=") || $0.hasPrefix("InaccessiblePaths=") }

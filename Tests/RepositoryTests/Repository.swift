@@ -60,6 +60,19 @@ enum Repository {
     return found.sorted { $0.path < $1.path }
   }
 
+  /// Every file and directory below the directories of the top level, and the files of the top level.
+  static func paths() -> Set<String> {
+    var found: Set<String> = []
+    for name in Rules.topLevel {
+      found.insert(name)
+      guard let walk = FileManager.default.enumerator(atPath: root.appendingPathComponent(name).path) else {
+        continue
+      }
+      for case let relative as String in walk { found.insert(name + "/" + relative) }
+    }
+    return found
+  }
+
   static func text(_ path: String) throws -> String {
     try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
   }

@@ -23,8 +23,7 @@ enum Rules {
       "TarnKit", "NIOConcurrencyHelpers", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
     ],
     "TarnServer": [
-      "TarnControl", "TarnEngine", "TarnCore", "TarnRuntime", "HTTPTypes", "HummingbirdCore", "Logging",
-      "NIOCore",
+      "TarnControl", "TarnCore", "TarnRuntime", "HTTPTypes", "HummingbirdCore", "Logging", "NIOCore",
       "NIOHTTPTypes", "NIOPosix", "Glibc",
     ],
     "TarnAgent": [
@@ -157,9 +156,10 @@ enum Rules {
     }
   }
 
-  private static let documents: Set<String> = [
-    "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Tests/Benchmark/README.md",
-  ]
+  /// A decision is cited by the name of its page: `UnnamedFiles.md`.
+  private static let documents = Set(
+    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Tests/Benchmark/README.md"]
+      + Documents.decisions.map(Documents.fileName))
 
   // MARK: - Size
 
