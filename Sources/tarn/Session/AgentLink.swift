@@ -197,7 +197,8 @@ extension PassFailure {
     case .permission:
       self.init(
         .permission, code: "socket-refused", "this user may not connect to \(path)",
-        hint: "become the agent's user, or a member of the socket's group")
+        hint: "become the agent's user, or a member of the socket's group; "
+          + "'systemctl --user start tarn' starts an agent of your own")
     case .timedOut where unreachable.isOpen:
       self.init(
         .noAgent, code: PassFailure.silentAgent,
