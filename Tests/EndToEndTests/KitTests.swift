@@ -81,10 +81,10 @@ struct KitTests {
   }
 
   /// The test kit, as a program's own tests use it: without nginx, and without the command line.
-  @Test(arguments: SessionTests.End.allCases) func theTestKitMakesItSo(end: SessionTests.End) async throws {
+  @Test(arguments: SessionFateTests.End.allCases) func theTestKitMakesItSo(end: SessionFateTests.End) async throws {
     let (agent, server) = (try TestAgent(program: Tarn.path), try await TestServer())
     try await agent.start()
-    let behaviours: [SessionTests.End: TestServer.Behaviour] = [
+    let behaviours: [SessionFateTests.End: TestServer.Behaviour] = [
       .finishes: .finishes, .fails: .fails(status: 410), .asks: .asks("Authorization: Bearer right"),
     ]
     server.serve("a.bin", [1, 2, 3], try #require(behaviours[end]))

@@ -7,6 +7,8 @@ struct SessionTests {
   /// An agent without mirrors, and a folder for what is downloaded.
   final class House: AgentHouse {
     var out: String { place.path + "/out/" }
+    /// Where the server and the agent are; nil for the machine's.
+    var network: OwnNetwork?
 
     init() throws {
       try super.init(
@@ -19,6 +21,9 @@ struct SessionTests {
       try settings("")
       try FileManager.default.createDirectory(atPath: out, withIntermediateDirectories: true)
     }
+
+    @discardableResult
+    override func start() throws -> Program { try inside { try super.start() } }
 
     /// Of all files in `out`.
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: out).sorted()) ?? [] }
@@ -133,97 +138,7 @@ struct SessionTests {
     #expect(events.last?["code"] as? String == "all-delivered")
   }
 
-  // MARK: The cases that nobody could simulate
-
-  enum Fate: CaseIterable { case running, stopped, killed, restarted }
-  enum End: CaseIterable { case finishes, fails, asks }
-
-  /// A program follows its session, and is then left, stopped, killed, or killed and begun again: it gets exactly what it missed, in
-  /// order, until it acknowledges that.
-  @Test(arguments: Fate.allCases, End.allCases)
-  func everyProgramGetsWhatItMissed(fate: Fate, end: End) throws {
-    try house.start()
-    let name = end == .finishes ? "a.txt" : end == .fails ? "nothing" : "secret"
-    _ = try house.tarn("session", "open", "s")
-    let follower = try house.begin("session", "events", "--follow", "--json", "s")
-    switch fate {
-    case .running: break
-    case .stopped: follower.signal(SIGSTOP)
-    case .killed, .restarted:
-      follower.signal(SIGKILL)
-      _ = try follower.wait()
-    }
-    try house.hand(house.server.url(name))
-    let last = end == .asks ? "needs-request" : "all-delivered"
-    try house.wait(for: last)
-    let all = try house.events()
-    follower.signal(SIGCONT)
-    let isGone = fate == .killed || fate == .restarted
-    let reader = isGone ? try house.begin("session", "events", "--follow", "--json", "s") : follower
-    try waitUntil("the program has heard of all") { reader.outputSoFar.contains(last) }
-    let heard = try JSON.documents(reader.outputSoFar)
-    #expect(heard.compactMap { $0["number"] as? Int } == all.compactMap { $0["number"] as? Int })
-    reader.signal(SIGINT)
-    _ = try reader.wait()
-    // Again, until they are acknowledged; and the snapshot agrees.
-    #expect(try house.events().count == all.count)
-    let state = end == .finishes ? "finished" : end == .fails ? "failed" : "waiting"
-    #expect(try house.states() == [state])
-    #expect(try house.tarn("session", "ack", "s", "\(all.last?["number"] as? Int ?? 0)").status == 0)
-    #expect(try house.events().isEmpty)
-  }
-
-  /// The same with the agent killed in the middle, and begun again.
-  @Test(arguments: Fate.allCases, End.allCases)
-  func theAgentsDeathHidesNothing(fate: Fate, end: End) throws {
-    let first = try house.start()
-    let name = end == .finishes ? "a.txt" : end == .fails ? "nothing" : "secret"
-    _ = try house.tarn("session", "open", "s")
-    let follower = try house.begin("session", "events", "--follow", "--json", "s")
-    // It is connected when it has heard of something.
-    try house.hand(house.server.url("named"))
-    try waitUntil("it follows") { follower.outputSoFar.contains("all-delivered") }
-    let isGone = fate == .killed || fate == .restarted
-    if fate == .stopped { follower.signal(SIGSTOP) }
-    if isGone {
-      follower.signal(SIGKILL)
-      _ = try follower.wait()
-    }
-    try house.hand(house.server.url(name))
-    first.signal(SIGKILL)
-    _ = try first.wait()
-    // The program comes back while nobody answers.
-    if fate == .restarted { #expect(try house.tarn("session", "events", "s").status == 69) }
-    try house.start()
-    let state = end == .finishes ? "finished" : end == .fails ? "failed" : "waiting"
-    try waitUntil("the task has come to that") { try house.states() == ["finished", state] }
-    let all = try house.events()
-    let last = try #require(all.last?["number"] as? Int)
-    follower.signal(SIGCONT)
-    let reader = isGone ? try house.begin("session", "events", "--follow", "--json", "s") : follower
-    try waitUntil("the program has heard of all") { reader.outputSoFar.contains("\"number\":\(last),") }
-    let heard = try JSON.documents(reader.outputSoFar)
-    #expect(heard.compactMap { $0["number"] as? Int } == all.compactMap { $0["number"] as? Int })
-    let ends = all.filter { $0["task"] as? Int == 2 }.compactMap { $0["code"] as? String }
-      .filter { ["finished", "failed", "needs-request"].contains($0) }
-    #expect(ends == [end == .finishes ? "finished" : end == .fails ? "failed" : "needs-request"])
-    reader.signal(SIGINT)
-    _ = try reader.wait()
-  }
-
-  /// Dead between receiving and acknowledging: it gets all of it again.
-  @Test func whatIsNotAcknowledgedComesAgain() throws {
-    try house.start()
-    try house.hand(house.server.url("a.txt"))
-    try house.wait(for: "all-delivered")
-    for _ in 0..<2 {
-      let reader = try house.begin("session", "events", "--follow", "--json", "s")
-      try waitUntil("it has received all") { reader.outputSoFar.contains("all-delivered") }
-      reader.signal(SIGKILL)
-      _ = try reader.wait()
-    }
-    #expect(try house.codes() == ["response", "finished", "all-delivered"])
-  }
+  // MARK: Answers
 
   @Test func whatTheServerRefusesGoesOnWithAnAnswer() throws {
     try house.start()
@@ -368,6 +283,35 @@ struct SessionTests {
 
   // MARK: Waking
 
+  /// Where somebody reads, nobody is woken; when that one is gone, somebody is.
+  @Test func whoReadsIsNotWoken() throws {
+    let script = try house.place.write(
+      "#!/bin/sh\necho $TARN_EVENT >> '\(house.place.path)/woken'\n", to: "wake.sh")
+    chmod(script.path, 0o755)
+    try house.start()
+    _ = try house.tarn("session", "open", "s")
+    let reader = try house.begin("session", "events", "--follow", "--json", "s")
+    func deliver(_ name: String, _ times: Int) throws {
+      try house.hand(house.server.url(name))
+      try waitUntil("it has heard of \(name)") {
+        reader.outputSoFar.components(separatedBy: "\"all-delivered\"").count > times
+      }
+    }
+    try deliver("a.txt", 1)
+    #expect(try house.tarn("session", "ack", "s", "99").status == 0)
+    #expect(try house.tarn("session", "set", "s", "--wake", script.path).status == 0)
+    try deliver("named", 2)
+    // When its end is told, a command for the one before has been begun.
+    try deliver("nothing", 3)
+    #expect(try house.show().session["wake"] == nil && house.place.text("woken") == nil)
+    let first = try #require(try house.events().first { $0["code"] as? String == "finished" }?["number"])
+    reader.signal(SIGKILL)
+    _ = try reader.wait()
+    try waitUntil("somebody is woken") { house.place.text("woken")?.hasSuffix("\n") == true }
+    #expect(house.place.text("woken") == "\(first)\n")
+    _ = try house.tarn("session", "ack", "s", "99")
+  }
+
   @Test func aProgramIsWokenUntilItAcknowledges() throws {
     let script = try house.place.write(
       """
@@ -394,6 +338,43 @@ struct SessionTests {
       try house.tarn("session", "list").output.contains("cannot be run: No such file")
     }
     #expect(house.names == ["a.txt"])
+  }
+
+  /// Not even root is served by another user's agent; each is told how to start one of their own.
+  @Test(.enabled(if: hasOthers, "only root can be another user, and only of a program that all may run"))
+  func anotherUserIsToldToStartAnAgentOfTheirOwn() throws {
+    for name in ["", "/home", "/tarn.toml"] { chown(house.place.path + name, 65_534, 65_534) }
+    let agent = try Program(
+      "/usr/bin/env", Self.asUser(65_534) + ["agent"] + house.config,
+      environment: Tarn.environment(house.home), in: house.place.url)
+    house.agent = agent
+    try waitUntil("it answers") { agent.errorsSoFar.contains("answers at") }
+    for words in [
+      ["session", "list"], ["get", "--background", "http://127.0.0.1:9/a"], ["session", "open", "s"],
+    ] {
+      for user in [0, 65_533] as [uid_t] {
+        let refused = try Self.asUser(user, words + house.config, house.home)
+        #expect(refused.status == 77 && refused.errors.contains("systemctl --user start tarn"), "\(refused)")
+      }
+      let own = try Self.asUser(65_534, words + house.config, house.home)
+      #expect(own.status == 0, "\(own)")
+    }
+  }
+
+  private static let hasOthers =
+    getuid() == 0 && Program.find("setpriv") != nil && (try? asUser(65_533, ["--version"]).status) == 0
+
+  private static func asUser(_ user: uid_t) -> [String] {
+    ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups", Tarn.path]
+  }
+
+  private static func asUser(
+    _ user: uid_t, _ words: [String], _ variables: [String: String] = [:]
+  ) throws -> Outcome {
+    try Program(
+      "/usr/bin/env", asUser(user) + words, environment: Tarn.environment(variables),
+      in: URL(fileURLWithPath: "/")
+    ).wait()
   }
 
   /// The socket's form, as curl has it.

@@ -121,6 +121,7 @@ import Testing
       ("limits = 3", .wrongType, 1, 1, "[limits]"),
       ("[agent]\nkeep = 3", .unknownSetting, 2, 1, "below [mirror.NAME]"),
       ("[mirror.\"a/b\"]", .badName, 1, 9, "none of / . :"), ("[mirror.\"\"]", .badName, 1, 9, "none of"),
+      ("[mirror.session]", .badName, 1, 9, "is not session"),
       ("[mirror.-a]", .badName, 1, 9, "no -"), ("[mirror.'a b']", .badName, 1, 9, "no blanks"),
       ("[mirror.a]", .missing, 1, 9, "feed = "),
       ("[agent]\nlog-format = \"jsn\"", .badValue, 2, 14, "log-format = \"json\""),

@@ -77,6 +77,8 @@ import Testing
       (String(repeating: "a", count: 65), false), ("", false), ("a/b", false), ("a.b", false), ("a:b", false),
       ("a b", false), ("-a", false), ("a-", true), ("a\n", false), ("a\u{202E}", false), ("a\u{A0}b", false),
       ("a\\b", false), ("a.\u{301}", false),
+      // `session:ID` is a session, in orders.
+      ("session", false), ("sessions", true), ("Session", true),
     ] as [(String, Bool)]) func names(_ name: String, _ isName: Bool)
   {
     #expect(MirrorSettings.isName(name) == isName)

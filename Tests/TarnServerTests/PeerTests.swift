@@ -86,6 +86,28 @@ import Testing
         == "EACCES")
   }
 
+  /// Who may steer the agent may not have its sessions: their files are written with its rights.
+  @Test(.enabled(if: isRoot && hasPython, "only root can be another user, and python3 is the client"))
+  func sessionsAreOfTheAgentsUserOnly() throws {
+    let stage = try Stage(mode: 0o660, group: .number(65_400))
+    let member = ["--uid", "65321", "--gid", "65400", stage.path]
+    #expect(try Program.foreign(member + ["GET", "/v1/status"]).status == "200")
+    let routes = ControlRoute.allCases.filter(\.isOfSessions)
+    #expect(routes.count == 7)
+    for route in routes {
+      for method in route.methods {
+        let refused = try Program.foreign(member + [method, route.rawValue])
+        #expect(refused.status == "403", "\(method) \(route)")
+        guard method != "HEAD" else { continue }
+        let failure = try #require(ControlJSON.decode(ControlFailure.self, from: Array(refused.body.utf8)))
+        #expect(failure.code == "sessions-of-another-user" && failure.kind == .permission)
+        #expect(failure.hint == "start one of your own: systemctl --user start tarn")
+      }
+    }
+    #expect(stage.agent.asked == [#"status [] 20"#])
+    #expect(try Program.foreign([stage.path, "GET", "/v1/sessions"]).status == "200")
+  }
+
   @Test(.enabled(if: isRoot && hasPython, "only root can be another user, and python3 is the client"))
   func everyoneMayReadTheRedactedStatusAndNothingElse() throws {
     let stage = try Stage()

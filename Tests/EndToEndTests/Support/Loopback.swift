@@ -11,12 +11,14 @@ enum Loopback {
   ///
   /// - Parameters:
   ///   - directory: where the server writes `error.log`, if it does.
+  ///   - port: the one that it has to be; nil for any.
   ///   - launch: starts it on this port.
   static func start(
-    _ name: String, in directory: TemporaryDirectory, _ launch: (UInt16) throws -> Program
+    _ name: String, in directory: TemporaryDirectory, at port: UInt16? = nil,
+    _ launch: (UInt16) throws -> Program
   ) throws -> (Program, UInt16) {
     for _ in 0..<10 {
-      let port = try freePort()
+      let port = try port ?? freePort()
       let program = try launch(port)
       let isUp: Void? = try? waitUntil("\(name) answers") {
         !program.isRunning || isListening(port)
@@ -29,6 +31,8 @@ enum Loopback {
 
   static func end(_ server: Program) {
     server.signal(SIGTERM)
+    // It may have been held still.
+    server.signal(SIGCONT)
     _ = try? server.wait()
   }
 

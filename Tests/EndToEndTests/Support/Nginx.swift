@@ -28,7 +28,9 @@ final class Nginx {
   let files: TemporaryDirectory
   private let directory: TemporaryDirectory
   let port: UInt16
-  private let program: Program
+  private var program: Program
+  /// Starts it at a port.
+  private let launch: (UInt16) throws -> Program
 
   /// Serves `files` as they are below `/`, and by autoindex below `/html/` and `/json/`.
   ///
@@ -39,13 +41,14 @@ final class Nginx {
     guard let nginx = Self.path else { throw Program.TimedOut(description: "nginx is not installed") }
     let files = self.files.path
     let directory = directory
-    (program, port) = try Loopback.start("nginx", in: directory) { port in
+    launch = { port in
       let configuration = Self.configuration(
         port: port, root: files, prefix: directory.path, locations: locations)
       let file = try directory.write(configuration, to: "nginx.conf")
       return try Program(
         nginx, ["-p", directory.path, "-c", file.path, "-e", directory.path + "/error.log"])
     }
+    (program, port) = try Loopback.start("nginx", in: directory, launch)
   }
 
   deinit {
@@ -77,6 +80,19 @@ final class Nginx {
         }
       }
       """
+  }
+
+  /// It is held still: connections are taken, as the kernel does, and nothing is answered.
+  func pause() { program.signal(SIGSTOP) }
+
+  func proceed() { program.signal(SIGCONT) }
+
+  /// Its port refuses from now on.
+  func stop() { Loopback.end(program) }
+
+  /// At the same port as before.
+  func startAgain() throws {
+    (program, _) = try Loopback.start("nginx", in: directory, at: port, launch)
   }
 
   func url(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }

@@ -98,6 +98,12 @@ final class Program {
     if isRunning { kill(pid, number) }
   }
 
+  /// SIGSTOP has reached all of it.
+  var isStopped: Bool {
+    let text = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
+    return text.contains(") T ")
+  }
+
   /// Waits for its end; kills it when the time is over.
   func wait(limit: TimeInterval = patience) throws -> Outcome {
     guard isOver(within: limit) else {

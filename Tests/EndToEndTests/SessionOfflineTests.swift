@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+
+/// Without a network, or with a server whose port refuses: nothing fails, and all goes on by itself.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct SessionOfflineTests {
+  private func waitForStates(_ house: SessionTests.House, _ states: [String]) throws {
+    try waitUntil("the tasks are \(states)") { try house.states() == states }
+  }
+
+  /// Handed over, tried again, and outlived by the agent's end: all without a network.
+  @Test(arguments: Outage.possible) func whatIsHandedOverWaitsForTheNetwork(outage: Outage) throws {
+    let house = try SessionTests.House.make(for: outage)
+    let first = try house.start()
+    try house.takeAway(outage)
+    try house.hand(house.server.url("a.txt"), house.server.url("named"))
+    try waitForStates(house, ["waiting", "waiting"])
+    let tasks = try house.show().tasks
+    #expect(tasks.allSatisfy { $0["code"] as? String == "connection-refused" }, "\(tasks)")
+    #expect(tasks.allSatisfy { $0["nextAttempt"] is String && ($0["message"] as? String)?.isEmpty == false })
+    try waitUntil("each is tried again") {
+      try house.show().tasks.allSatisfy { $0["attempts"] as? Int ?? 0 > 1 }
+    }
+    // Once for each reason.
+    let events = try house.events()
+    #expect(events.map { $0["code"] as? String } == ["waiting", "waiting"], "\(events)")
+    #expect(events.allSatisfy { $0["reason"] as? String == "connection-refused" })
+    first.signal(SIGKILL)
+    _ = try first.wait()
+    try house.start()
+    #expect(try house.states().allSatisfy { ["waiting", "queued", "running"].contains($0) })
+    try house.bringBack(outage)
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(house.names == ["a.txt", "said.txt"])
+    let all = try house.events()
+    #expect(!all.contains { ["failed", "cancelled", "needs-request"].contains($0["code"] as? String) })
+    let last = try #require(all.last)
+    #expect(last["code"] as? String == "all-delivered" && last["finished"] as? Int == 2, "\(last)")
+  }
+
+  /// Cut off in the middle, it goes on from where it was.
+  @Test(arguments: Outage.possible) func aDownloadThatIsCutOffGoesOn(outage: Outage) throws {
+    let house = try SessionTests.House.make(for: outage)
+    let contents = Data((0..<(8 << 20)).map { UInt8(truncatingIfNeeded: $0 >> 12) })
+    try house.server.files.write(contents, to: "slow/large.bin")
+    let agent = try house.start()
+    try house.openImpatient()
+    try house.hand(house.server.url("slow/large.bin"))
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
+    try house.takeAway(outage)
+    try waitForStates(house, ["waiting"])
+    let code = try #require(house.show().tasks.first?["code"] as? String)
+    let expected =
+      outage == .network
+      ? ["too-slow", "timed-out", "connection-refused"]
+      : ["connection-lost", "body-truncated", "connection-refused"]
+    #expect(expected.contains(code))
+    #expect(house.names == [".tarn-s-1.part"])
+    try house.bringBack(outage)
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(house.names == ["large.bin"])
+    #expect(FileManager.default.contents(atPath: house.out + "large.bin") == contents)
+    let parts = try house.inside { try house.server.requests().filter { $0.status == "206" } }
+    #expect(parts.reduce(0) { $0 + $1.bytes } < UInt64(contents.count - 1 << 20), "\(parts)")
+    let codes = try house.codes()
+    #expect(Set(codes) == ["response", "waiting", "finished", "all-delivered"], "\(codes)")
+    #expect(codes.filter { $0 == "finished" }.count == 1 && !parts.isEmpty)
+  }
+
+  /// Nobody can say where a host is.
+  @Test(.enabled(if: OwnNetwork.obstacle == nil, "\(OwnNetwork.obstacle ?? "")"))
+  func aHostThatNobodyCanNameIsWaitedFor() throws {
+    let house = try SessionTests.House.make(for: .network)
+    try house.start()
+    try house.takeAway(.network)
+    try house.hand("http://host.example:\(house.server.port)/a.txt")
+    try waitForStates(house, ["waiting"])
+    let task = try #require(house.show().tasks.first)
+    #expect(task["code"] as? String == "host-not-found" && task["nextAttempt"] is String, "\(task)")
+    #expect(try house.codes() == ["waiting"])
+  }
+}
