@@ -129,6 +129,63 @@ struct KitEventTests {
     }
   }
 
+  // MARK: What a server sees
+
+  /// A signed URL that dies in the middle: the task asks, and goes on with another one from where it was.
+  @Test func aURLThatDiesInTheMiddleIsRefreshed() async throws {
+    let contents = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 >> 10) }
+    server.serve("a.bin", contents, .breaksOff(after: 2_000_000))
+    let session = try await session()
+    let task = try await session.download(request("a.bin?signature=1"))
+    var asked: DownloadEvent?
+    read: for try await event in session.events() {
+      asked = event
+      switch event.kind {
+      // Of the first answer; the next one refuses.
+      case .response: server.change("a.bin", to: .fails(status: 403))
+      case .needsRequest, .allDelivered: break read
+      default: break
+      }
+    }
+    guard case .needsRequest("http-403", _) = asked?.kind else {
+      throw Program.TimedOut(description: "it asks: \(String(describing: asked))")
+    }
+    #expect(asked?.response?.status == 403)
+    let status = try await task.status()
+    #expect(status.state == .waiting && status.reason == "http-403")
+    let kept = status.progress.received
+    #expect(kept > 0 && kept <= 2_000_000, "\(kept)")
+    server.change("a.bin", to: .finishes)
+    try await task.refresh(url: server.url("a.bin?signature=2"))
+    #expect(try await task.ended().state == .finished)
+    let requests = server.requests
+    #expect(requests.dropLast().allSatisfy { $0.target == "/a.bin?signature=1" }, "\(requests)")
+    #expect(requests.last?.target == "/a.bin?signature=2")
+    #expect(requests.last?.headers["range"] == "bytes=\(kept)-", "\(requests)")
+    #expect(FileManager.default.contents(atPath: place.path + "/a.bin") == Data(contents))
+    #expect(task.number == 1 && !task.wasThere)
+    #expect(try await session.download(request("a.bin?signature=1")).wasThere)
+  }
+
+  /// The server counts: what it has not answered is at work.
+  @Test func ofAHundredNoMoreThanThreeAreAtWork() async throws {
+    for number in 0..<100 { server.serve("\(number)", [1], .hangs) }
+    let configuration = BackgroundSession.Configuration(maximumTransfers: 3)
+    let session = try await BackgroundSession.open("s", configuration: configuration, agent: agent.agent)
+      .session
+    _ = try await session.download((0..<100).map { request("\($0)") })
+    for answered in 0..<100 {
+      let most = min(100, answered + 3)
+      try await wait("three are at work") { server.requests.count >= most }
+      #expect(server.requests.count == most)
+      server.change(String(server.requests[answered].target.dropFirst()), to: .finishes)
+    }
+    try await wait("all are there") {
+      try await session.snapshot().tasks.allSatisfy { $0.state == .finished }
+    }
+    #expect(Set(server.requests.map(\.target)).count == 100 && server.requests.count == 100)
+  }
+
   // MARK: Readers
 
   private static func numbers(_ session: BackgroundSession, _ count: Int) async throws -> [Int64] {
