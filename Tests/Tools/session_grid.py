@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills `tarn get` at many of its system calls, or cuts the power there, and checks what is left.
 
-A session's ledger and its partial files are those of `tarn get`; the agent's sessions have the same. One run is traced,
+A session's ledger and its partial files are those of `tarn get`; agent_grid.py does the same to the agent's. One run is traced,
 and at points spread evenly over it the run is held still right before the call. Then it is killed with SIGKILL; or,
 with --file-system, the image that it ran on is copied, and the copy judged. Scenarios: `fresh` (30 files), `resume`
 (one of 32 MiB, killed in its middle before), `replace` (files stand there that new ones take the place of).
@@ -188,28 +188,37 @@ class SessionWorker(bench.Worker):
             self.disk.unmount()
 
 
-def grid(arguments, name, kind):
-    """True when nothing was violated."""
-    scratch = os.path.realpath(tempfile.mkdtemp(prefix="tarn-session-grid."))
-    scenario, workers = Scenario(name, arguments.seed, scratch), []
+def grid(arguments, scenario, worker, kind, scratch):
+    """True when nothing was violated.
+
+    - worker: the class of those that run what is under test."""
+    workers = []
     try:
         for _ in range(arguments.jobs):
-            workers.append(SessionWorker(arguments.tarn, scenario, scratch, kind))
+            workers.append(worker(arguments.tarn, scenario, scratch, kind))
         every = point_runs.common(workers[0].points)
         chosen = bench.spread(every, arguments.points)
-        for worker in workers[1:]:
-            worker.middle = workers[0].middle
-        results = point_runs.examine_all(workers, chosen, SessionWorker.examine)
-        absent = point_runs.tell_unreached(results, name, workers[0].points)
+        for other in workers[1:]:
+            other.middle = workers[0].middle
+        results = point_runs.examine_all(workers, chosen, worker.examine)
+        absent = point_runs.tell_unreached(results, scenario.name, workers[0].points)
     finally:
-        for worker in workers:
-            worker.stop()
-        shutil.rmtree(scratch, ignore_errors=True)
+        for made in workers:
+            made.stop()
     violations = sum(len(texts) for _, _, texts in results)
     reached = sum(1 for _, hit, _ in results if hit)
-    print(f"session grid: {kind or 'kill'}, {name}: of {len(every)} calls reached {reached}/{len(chosen)}, "
+    print(f"session grid: {kind or 'kill'}, {scenario.name}: of {len(every)} calls reached {reached}/{len(chosen)}, "
           f"violations {violations}", flush=True)
     return not violations and reached * 10 >= (len(chosen) - absent) * 9 and len(chosen) >= min(arguments.points, len(every), 1)
+
+
+def downloads(arguments, name, kind):
+    """The grid of `tarn get`."""
+    scratch = os.path.realpath(tempfile.mkdtemp(prefix="tarn-session-grid."))
+    try:
+        return grid(arguments, Scenario(name, arguments.seed, scratch), SessionWorker, kind, scratch)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 SIN = """#!/usr/bin/env python3
@@ -232,7 +241,7 @@ def self_test(arguments):
             stream.write(SIN.replace("import os,", "import urllib.parse, os,"))
         os.chmod(arguments.tarn, 0o755)
         arguments.points = 6
-        return not grid(arguments, "fresh", None)
+        return not downloads(arguments, "fresh", None)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -256,7 +265,7 @@ def main():
             sys.exit(0)
     if arguments.self_test:
         sys.exit(0 if self_test(arguments) else 1)
-    good = [grid(arguments, name, arguments.file_system) for name in arguments.scenario or SCENARIOS]
+    good = [downloads(arguments, name, arguments.file_system) for name in arguments.scenario or SCENARIOS]
     sys.exit(0 if all(good) else 1)
 
 
