@@ -60,8 +60,8 @@ import Testing
   @Test func decisionsHaveNamesOfTheirOwn() {
     let names = Documents.decisions.map(Documents.fileName)
     #expect(Set(names).count == names.count)
-    let comment = {
-      Repository.Source(path: "Sources/TarnCore/Sample.swift", text: "/// See there (\($0).md).\n")
+    let comment = { (name: String) in
+      Repository.Source(path: "Sources/TarnCore/Sample.swift", text: "/// See there (\(name).md).\n")
     }
     #expect(Rules.citations(comment("UnchangedFeed")) == [])
     #expect(Rules.citations(comment("UnheardOf")).count == 1)
