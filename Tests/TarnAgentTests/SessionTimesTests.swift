@@ -8,10 +8,10 @@ import Testing
 
 /// The times that hold where nobody says otherwise, as tarn-session(7) tells them.
 @Suite struct SessionTimesTests {
-  private let bench: DownloadSessionTests.Bench
+  private let bench: SessionBench
   private static let day: Int64 = 86_400
 
-  init() throws { bench = try DownloadSessionTests.Bench() }
+  init() throws { bench = try SessionBench() }
 
   /// A task that waits, for its server is busy.
   private func addWaiting(_ limits: TaskLimits? = nil) throws -> Int64 {
