@@ -10,6 +10,7 @@ enum Secrets {
   private static let limit = 16 << 20
   /// Of a file that holds one URL.
   private static let proxyLimit = 1 << 20
+  private static let tokenLimit = 64 << 10
 
   /// - Throws: `usage` for a value that is none, and for a file of another kind or of absurd size; `configuration`
   ///   for one that cannot be read.
@@ -57,6 +58,21 @@ enum Secrets {
         hint: "write a URL such as http://user:password@host:port into it")
     }
     return url
+  }
+
+  /// The token of the metrics: the first line of its file.
+  ///
+  /// - Throws: `configuration` for a file that cannot be read, or that others can read by now.
+  static func token(_ place: SecretPlace, credentials: String?) throws(PassFailure) -> [UInt8] {
+    guard let path = place.path(credentials: credentials) else { return [] }
+    // Those of the credentials directory are systemd's to guard.
+    if case .file = place { try refuseExposed([path]) }
+    guard let text = try? TextFile.contents(path, limit: tokenLimit) else {
+      throw PassFailure(
+        .configuration, code: "file-not-readable", "metrics-token: '\(Printable.escape(path))' cannot be read"
+      )
+    }
+    return Array((text.split(whereSeparator: \.isNewline).first ?? "").utf8)
   }
 
   /// The files that hold secrets of the settings, looked at again when they are used.

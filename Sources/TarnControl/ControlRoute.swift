@@ -13,6 +13,8 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   case reload = "/v1/reload"
   /// PUT a `ControlRate`, or DELETE for what the settings say: `ControlAnswer`.
   case limit = "/v1/limit"
+  /// GET: metrics as text for Prometheus, in the format that the header `Accept` asks for.
+  case metrics = "/metrics"
   /// GET: `SessionList`.
   case sessions = "/v1/sessions"
   /// GET: `SessionDocument`. PUT with `SessionSettings`: opens it, makes it if need be; with `update=1` they take the place of those that
@@ -33,7 +35,7 @@ package enum ControlRoute: String, CaseIterable, Sendable {
 
   package var methods: [String] {
     switch self {
-    case .status, .events, .sessions, .sessionEvents: ["GET", "HEAD"]
+    case .status, .events, .metrics, .sessions, .sessionEvents: ["GET", "HEAD"]
     case .stream, .sessionStream, .sessionsStream: ["GET"]
     case .session: ["GET", "PUT"]
     case .tasks: ["GET", "POST"]
@@ -48,7 +50,7 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     case .status: ["mirror", "problems"]
     case .events: ["after", "limit", "mirror"]
     case .stream: ["after", "mirror"]
-    case .command, .reload, .limit, .sessions: []
+    case .command, .reload, .limit, .metrics, .sessions: []
     case .session: ["session", "update"]
     case .tasks: ["after", "limit", "session", "state"]
     case .sessionEvents: ["after", "limit", "session"]

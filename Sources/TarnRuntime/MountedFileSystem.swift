@@ -13,6 +13,13 @@ package enum MountedFileSystem {
     return status.f_flag & UInt(ST_RDONLY) != 0
   }
 
+  /// Bytes that a user other than root may still write there; nil where nothing is known of the path.
+  package static func freeBytes(_ path: String) -> UInt64? {
+    var status = statvfs()
+    guard statvfs(path, &status) == 0 else { return nil }
+    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+  }
+
   /// Which one it is, as text that outlives reboots where the file system has an id.
   package static func id(of folder: String) -> String {
     var status = statvfs()

@@ -71,16 +71,17 @@ package enum TextFile {
   ///
   /// - Parameters:
   ///   - mark: ends the name of the new file.
+  ///   - mode: permissions of the new file, less the umask.
   ///   - isDurable: both are synced.
   /// - Returns: false when it is not sure that the new text is there; the old one or the new one is whole.
   package static func replace(
-    _ path: String, with text: String, mark: String = "new", isDurable: Bool = true
+    _ path: String, with text: String, mark: String = "new", mode: UInt32 = 0o600, isDurable: Bool = true
   ) -> Bool {
     guard let slash = path.lastIndex(of: "/") else { return false }
     let directory = String(path[..<slash])
     makeDirectories(directory)
     let fresh = "\(path).\(mark)"
-    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode)
     guard descriptor >= 0 else { return false }
     let isWritten = writeAll(Array(text.utf8), to: descriptor) && (!isDurable || fsync(descriptor) == 0)
     close(descriptor)

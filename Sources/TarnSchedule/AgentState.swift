@@ -369,6 +369,11 @@ package struct AgentState: Sendable {
     mirrors[name]?.schedule.next(now: now, random: random)
   }
 
+  /// Seconds from one planned pass of a mirror to the next; nil where its passes come by command only.
+  package func interval(of name: String, now: Moment) -> Double? {
+    mirrors[name]?.schedule.plannedInterval(now: now)
+  }
+
   /// Until `advance` may have something to do, at most `longestWait`. What is due and has no place waits for
   /// the end of a pass, or for one that comes to wait for a server.
   package mutating func wait(now: Moment, random: () -> Double) -> Duration {

@@ -30,7 +30,7 @@ package struct RunSchedule: Sendable {
   }
 
   /// The raw values are kept by the agent.
-  package enum Outcome: String, Sendable, Hashable {
+  package enum Outcome: String, Sendable, Hashable, CaseIterable {
     case succeeded
     /// Worth trying again before its time.
     case failedTransient = "failed-transient"
@@ -325,6 +325,15 @@ package struct RunSchedule: Sendable {
     if let catchUp { return run(after: max(held, catchUp.remaining(at: now)), .catchingUp, now: now) }
     guard let distance = distance(now) else { return NextRun(at: nil, wait: nil, reason: .none) }
     return run(after: max(held, distance), .scheduled, now: now)
+  }
+
+  /// Seconds from one planned run to the next, about now; of a calendar's gaps the one that is at hand or the one behind it, the longer
+  /// one. nil where runs come by command only.
+  package func plannedInterval(now: Moment) -> Double? {
+    let next = interval(now: now)
+    guard next.isFinite else { return slot.map { ($0.at - $0.from).seconds } }
+    guard case .calendars = timing, let slot else { return next }
+    return max(next, (slot.at - slot.from).seconds)
   }
 
   /// Until the planned time, below zero behind it; nil without one.

@@ -11,6 +11,9 @@ package protocol AgentPort: Sendable {
   ///   - problemLimit: how many problems of each mirror are listed.
   func status(mirrors: [String], problemLimit: Int) throws(ControlFailure) -> StatusAnswer
 
+  /// - Parameter withSessions: those of its background sessions are among them.
+  func metrics(withSessions: Bool) throws(ControlFailure) -> MetricsPage
+
   /// - Parameters:
   ///   - cursor: of an earlier answer; nil for the oldest events that are kept.
   ///   - limit: 1 to 1,000.

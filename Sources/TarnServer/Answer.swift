@@ -6,6 +6,7 @@ internal import TarnCore
 struct Answer: Sendable {
   var status: HTTPResponse.Status
   var body: [UInt8]
+  var contentType = "application/json"
   /// Of a 405.
   var allowed: [String] = []
   var closes = false
@@ -24,11 +25,12 @@ struct Answer: Sendable {
   /// - Parameter version: of Tarn.
   func head(version: String) -> HTTPResponse {
     var fields: HTTPFields = [
-      .server: "tarn/\(version)", .contentType: "application/json", .contentLength: String(body.count),
+      .server: "tarn/\(version)", .contentType: contentType, .contentLength: String(body.count),
       .cacheControl: "no-store",
     ]
     if !allowed.isEmpty { fields[.allow] = allowed.joined(separator: ", ") }
     if status == .serviceUnavailable { fields[.retryAfter] = "1" }
+    if status == .unauthorized { fields[.wwwAuthenticate] = "Bearer realm=\"tarn\"" }
     if closes { fields[.connection] = "close" }
     return HTTPResponse(status: status, headerFields: fields)
   }

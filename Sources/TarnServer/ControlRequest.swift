@@ -10,6 +10,8 @@ struct ControlRequest: Sendable {
   let method: HTTPRequest.Method
   /// Where a reader of a stream was when its last connection ended.
   let lastEventID: String?
+  /// Which form of an answer the client would rather have.
+  let accept: String?
   private let values: [String: [String]]
 
   /// - Throws: 404 and 400. A wrong method is the caller's to answer, who knows the header for it.
@@ -22,6 +24,7 @@ struct ControlRequest: Sendable {
     }
     self.route = route
     method = request.method
+    accept = request.headers[.accept]
     lastEventID = request.headers.first { $0.name.canonicalName == "last-event-id" }?.value
     var values: [String: [String]] = [:]
     for (key, value) in request.uri.queryParameters {

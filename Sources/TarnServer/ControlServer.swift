@@ -20,18 +20,39 @@ package final class ControlServer: Sendable {
 
   private let agent: any AgentPort
   private let sockets: [ControlSocket]
+  private let metrics: MetricsListener?
   private let version: String
   private let limits: ControlLimits
   private let running = Locked<Running?>(nil)
   // Connections have nothing to say that the agent's journal of events should hold.
   private let logger = Logger(label: "tarn.control") { _ in SwiftLogNoOpLogHandler() }
 
+  /// Where a connection came in.
+  private enum Door: Sendable {
+    case file(ControlSocket, PeerPolicy)
+    case network
+
+    var rights: ControlSocket.Rights {
+      switch self {
+      case .file(let socket, _): socket.rights
+      case .network: .metrics
+      }
+    }
+
+    /// The peer is the agent's own user.
+    func isOwner(_ peer: Peer?) -> Bool {
+      if case .file(_, let policy) = self { peer?.user == policy.user } else { false }
+    }
+  }
+
   /// - Parameter version: of Tarn.
   package init(
-    agent: any AgentPort, sockets: [ControlSocket], version: String, limits: ControlLimits = ControlLimits()
+    agent: any AgentPort, sockets: [ControlSocket], metrics: MetricsListener? = nil, version: String,
+    limits: ControlLimits = ControlLimits()
   ) {
     self.agent = agent
     self.sockets = sockets
+    self.metrics = metrics
     self.version = version
     self.limits = limits
   }
@@ -68,6 +89,7 @@ package final class ControlServer: Sendable {
         throw ControlServerFailure(kind: .system(number), message: "\(path): cannot be listened at")
       }
     }
+    if let metrics { try listen(metrics, &started) }
     let whole = started
     running.withLock { $0 = whole }
   }
@@ -103,6 +125,33 @@ package final class ControlServer: Sendable {
 
   // MARK: - Connections
 
+  /// - Throws: with all that was started stopped again.
+  private func listen(_ metrics: MetricsListener, _ started: inout Running) throws(ControlServerFailure) {
+    let connections = Connections(limits, .metrics)
+    let responder = Responder(
+      agent: agent, calls: started.calls, connections: connections, limits: limits, version: version,
+      token: metrics.token)
+    started.connections.append(connections)
+    do {
+      let listener = try ServerBootstrap(group: started.group)
+        .serverChannelOption(.backlog, value: 128)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
+        .childChannelInitializer { channel in self.welcome(channel, .network, responder) }
+        .bind(host: metrics.host, port: metrics.port)
+        .wait()
+      started.listeners.append(listener)
+    } catch {
+      Self.stop(started, limits)
+      let number = (error as? IOError)?.errnoCode ?? EIO
+      throw ControlServerFailure(
+        kind: .address(number),
+        message:
+          "\(metrics.host), port \(metrics.port): cannot be listened at: \(String(cString: strerror(number)))"
+      )
+    }
+  }
+
   private func listen(
     _ file: SocketFile, _ responder: Responder, _ group: MultiThreadedEventLoopGroup
   ) throws -> any Channel {
@@ -110,20 +159,22 @@ package final class ControlServer: Sendable {
     return try ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 128)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelInitializer { channel in self.welcome(channel, file.socket, policy, responder) }
+      .childChannelInitializer { channel in
+        self.welcome(channel, .file(file.socket, policy), responder)
+      }
       .withBoundSocket(file.descriptor)
       .wait()
   }
 
   private func welcome(
-    _ channel: any Channel, _ socket: ControlSocket, _ policy: PeerPolicy, _ responder: Responder
+    _ channel: any Channel, _ door: Door, _ responder: Responder
   ) -> EventLoopFuture<Void> {
     guard let place = responder.connections.enter(channel) else { return channel.close() }
     return Peer.read(channel).flatMap { peer in
       let connection = Connection(
-        channel, rights: socket.rights,
-        refusal: self.refusal(place, responder.connections.most, peer, socket, policy),
-        isOwner: peer?.user == policy.user)
+        channel, rights: door.rights,
+        refusal: self.refusal(place, responder.connections.most, peer, door),
+        isOwner: door.isOwner(peer))
       responder.connections.serve(connection)
       let http = self.http(connection, responder)
       let logger = self.logger
@@ -141,9 +192,10 @@ package final class ControlServer: Sendable {
   }
 
   private func refusal(
-    _ place: Connections.Place, _ most: Int, _ peer: Peer?, _ socket: ControlSocket, _ policy: PeerPolicy
+    _ place: Connections.Place, _ most: Int, _ peer: Peer?, _ door: Door
   ) -> ControlFailure? {
-    if socket.rights == .full, !(peer.map(policy.admits) ?? false) {
+    if case .file(let socket, let policy) = door, socket.rights == .full, !(peer.map(policy.admits) ?? false)
+    {
       let who = peer.map { "user \($0.user)" } ?? "a user that the kernel does not name"
       let members = policy.group.map { ", and members of group \($0)" } ?? ""
       return ControlFailure(

@@ -5,8 +5,10 @@ package struct ControlSocket: Sendable, Equatable {
   package enum Rights: Sendable, Equatable {
     /// Every question and command, for those whom `PeerPolicy` admits.
     case full
-    /// The redacted status and nothing else, for whoever can connect.
+    /// The redacted status and the metrics of mirrors, for whoever can connect.
     case redactedStatus
+    /// The metrics, for who has the token of the `MetricsListener`.
+    case metrics
   }
   package enum Group: Sendable, Equatable {
     case name(String)
@@ -26,6 +28,19 @@ package struct ControlSocket: Sendable, Equatable {
     self.mode = mode
     self.group = group
     self.rights = rights
+  }
+}
+
+/// An address of the network at which the metrics are told, and nothing else.
+package struct MetricsListener: Sendable {
+  /// An IP address, or `localhost`.
+  package var host: String
+  package var port: Int
+  /// Reads what a client has to know; it blocks for as long as its file does.
+  package var token: @Sendable () throws(ControlFailure) -> [UInt8]
+
+  package init(host: String, port: Int, token: @escaping @Sendable () throws(ControlFailure) -> [UInt8]) {
+    (self.host, self.port, self.token) = (host, port, token)
   }
 }
 
@@ -75,6 +90,8 @@ package struct ControlServerFailure: Error, Equatable {
     /// Something that is no socket stands there.
     case inTheWay
     case noSuchGroup
+    /// The address of the `MetricsListener` cannot be listened at, with this errno.
+    case address(Int32)
     /// A system call failed, with this errno.
     case system(Int32)
   }

@@ -11,6 +11,8 @@ struct Responder: Sendable {
   let connections: Connections
   let limits: ControlLimits
   let version: String
+  /// What a client has to know; nil where the socket's file says who may connect.
+  var token: (@Sendable () throws(ControlFailure) -> [UInt8])?
 
   private enum Reply {
     case whole(Answer)
@@ -30,6 +32,7 @@ struct Responder: Sendable {
     do {
       if let refusal = connection.refusal { throw refusal }
       if connections.isEnding { throw ControlFailure.stopping }
+      if let token, try await !hasToken(request, token, connection) { return .whole(Self.wrongToken) }
       let asking = try ControlRequest(request)
       guard asking.route.methods.contains(request.method.rawValue) else {
         return .whole(Self.wrongMethod(asking))
@@ -86,6 +89,12 @@ struct Responder: Sendable {
     -> Answer
   {
     let (agent, loop) = (agent, connection.channel.eventLoop)
+    if asking.route == .metrics { return try await metrics(asking, connection) }
+    guard connection.rights != .metrics else {
+      throw ControlFailure(
+        .permission, code: "not-on-this-socket", "this address answers for the metrics only",
+        hint: "GET \(ControlRoute.metrics.rawValue)")
+    }
     if connection.rights == .redactedStatus { return try await redacted(asking, loop) }
     let keys = asking.route.keys(of: asking.method.rawValue)
     let body = try await ControlRequest.body(
@@ -125,7 +134,7 @@ struct Responder: Sendable {
         try connection.refuseAbandoned()
         return try agent.limit(rate)
       }
-    case .stream, .sessionStream, .sessionsStream:
+    case .stream, .sessionStream, .sessionsStream, .metrics:
       throw ControlFailure(.defect, code: "no-answer", "a stream is no answer")
     case .sessions: return try await call(loop) { () throws(ControlFailure) in try agent.sessions.list() }
     case .session, .tasks, .sessionEvents, .sessionOrder:
@@ -195,6 +204,21 @@ struct Responder: Sendable {
     return tasks
   }
 
+  /// Everyone may read those of mirrors: they name no path and no address. Those of sessions are their owner's, and his who has the
+  /// token.
+  private func metrics(
+    _ asking: ControlRequest, _ connection: Connection
+  ) async throws(ControlFailure) -> Answer {
+    let (agent, format) = (agent, MetricsFormat(accept: asking.accept))
+    let withSessions = connection.rights == .metrics || connection.rights == .full && connection.isOwner
+    var answer = Answer(
+      body: try await calls.run(on: connection.channel.eventLoop) { () throws(ControlFailure) in
+        try agent.metrics(withSessions: withSessions).text(format)
+      })
+    answer.contentType = format.contentType
+    return answer
+  }
+
   /// Written as JSON where it was made: a long status takes its time.
   private func call(
     _ loop: any EventLoop, _ body: @escaping @Sendable () throws(ControlFailure) -> some Encodable & Sendable
@@ -207,7 +231,7 @@ struct Responder: Sendable {
   private func redacted(_ asking: ControlRequest, _ loop: any EventLoop) async throws -> Answer {
     guard asking.route == .status else {
       throw ControlFailure(
-        .permission, code: "not-on-this-socket", "this socket answers for the status only",
+        .permission, code: "not-on-this-socket", "this socket answers for the status and the metrics only",
         hint: "GET \(ControlRoute.status.rawValue)")
     }
     let agent = agent

@@ -91,7 +91,7 @@ final class Client {
 
   func spend(_ bytes: Int) {
     bucket?.spend(bytes)
-    if budget.isShared { budget.spend(bytes) }
+    if budget.isShared { budget.spend(bytes, of: mirror) }
   }
 
   /// Until its own bucket opens.

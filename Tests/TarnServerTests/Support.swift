@@ -74,6 +74,14 @@ final class FakeAgent: AgentPort {
     return state.withLock { $0.status }
   }
 
+  func metrics(withSessions: Bool) throws(ControlFailure) -> MetricsPage {
+    try note("metrics \(withSessions)")
+    var page = MetricsPage()
+    page.set(.build, 1, "9.8")
+    page.set(.repairs, 3, "m")
+    return page
+  }
+
   func events(after cursor: String?, mirrors: [String], limit: Int) throws(ControlFailure) -> EventPage {
     try note("events \(cursor ?? "-") \(mirrors) \(limit)")
     let number = cursor.flatMap { Int($0.dropFirst()) } ?? 0
@@ -146,6 +154,7 @@ final class Stage: Sendable {
 
   init(
     gate: Gate? = nil, mode: UInt32 = 0o660, group: ControlSocket.Group? = nil,
+    metrics: MetricsListener? = nil,
     _ change: (inout ControlLimits) -> Void = { _ in }
   ) throws {
     agent = FakeAgent(gate: gate)
@@ -162,7 +171,7 @@ final class Stage: Sendable {
       sockets: [
         ControlSocket(path: path, mode: mode, group: group),
         ControlSocket(path: everyone, mode: 0o666, rights: .redactedStatus),
-      ], version: "9.8", limits: limits)
+      ], metrics: metrics, version: "9.8", limits: limits)
     try server.start()
   }
 

@@ -406,7 +406,7 @@ import Testing
     while bench.clock.monotonic() < 10_000_000_000 {
       let milliseconds = budget.refill()
       while budget.mayTake {
-        budget.spend(50_000)
+        budget.spend(50_000, of: "m")
         taken += 50_000
       }
       bench.clock.advance(.nanoseconds(UInt64(max(1, milliseconds)) * 1_000_000))
@@ -418,10 +418,20 @@ import Testing
     #expect(budget.terms.pace == nil)
   }
 
+  @Test func bytesAreCountedByMirror() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    budget.spend(10, of: "a")
+    budget.spend(20, of: "b")
+    budget.spend(30, of: "a")
+    #expect(budget.received() == ["a": 40, "b": 20])
+    budget.forgetReceived(mirror: "a")
+    #expect(budget.received() == ["b": 20])
+  }
+
   @Test func theMeterForgets() {
     let budget = bench.budget(total: 1, perHost: 1)
     bench.clock.advance(.seconds(100))
-    budget.spend(4000)
+    budget.spend(4000, of: "m")
     #expect(budget.snapshot().bytesPerSecond == 0)
     bench.clock.advance(.seconds(1))
     #expect(budget.snapshot().bytesPerSecond == 1000)

@@ -69,6 +69,7 @@ extension Agent {
         if shared.mirrors[name]?.works.isEmpty == true { shared.mirrors[name] = nil }
         return shared.state.remove(name)
       }
+      budget.forgetReceived(mirror: name)
       parts.log.tell(.notice, "removed from the settings", .of(mirror: name))
     }
     for mirror in changes.added.compactMap(settings.mirror) {

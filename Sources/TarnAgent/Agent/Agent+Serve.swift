@@ -13,23 +13,46 @@ extension Agent {
   package func serveAndRun() throws(PassFailure) {
     // Whoever asks finds all of them.
     beginSessions()
-    guard let socket = settings.agent.socket else {
+    let socket = settings.agent.socket
+    if socket == nil {
       parts.log.tell(
         .warning,
         "there is no runtime directory, so nobody can ask this agent: set $XDG_RUNTIME_DIR, or agent.socket")
-      return run()
     }
-    let server = ControlServer(agent: self, sockets: sockets(socket), version: Tarn.version)
-    try makeDirectory(of: socket)
+    let metrics = metricsListener()
+    guard socket != nil || metrics != nil else { return run() }
+    let server = ControlServer(
+      agent: self, sockets: socket.map(sockets) ?? [], metrics: metrics, version: Tarn.version)
+    if let socket { try makeDirectory(of: socket) }
     do throws(ControlServerFailure) {
       try server.start()
     } catch {
       throw PassFailure(error)
     }
     self.server.withLock { $0 = server }
-    parts.log.tell(.notice, "answers at \(socket)")
+    if let metrics { parts.log.tell(.notice, "tells metrics at \(metrics.host), port \(metrics.port)") }
+    if let socket { parts.log.tell(.notice, "answers at \(socket)") }
     run()
     server.stop()
+  }
+
+  /// nil where nobody may ask over the network.
+  private func metricsListener() -> MetricsListener? {
+    guard let address = settings.agent.metricsListen else { return nil }
+    return MetricsListener(host: address.host, port: address.port) { [weak self] () throws(ControlFailure) in
+      try self?.metricsToken() ?? []
+    }
+  }
+
+  /// Read anew each time: it may be another one since.
+  private func metricsToken() throws(ControlFailure) -> [UInt8] {
+    guard let place = settings.agent.metricsToken else { return [] }
+    do throws(PassFailure) {
+      return try Secrets.token(place, credentials: parts.paths.credentials)
+    } catch {
+      parts.log.tell(.warning, error.message, .of(code: error.code))
+      throw ControlFailure(.unavailable, code: "token-not-readable", "the agent cannot read the token")
+    }
   }
 
   /// The process ends at once: no socket stays behind. Any thread.
@@ -71,6 +94,10 @@ extension PassFailure {
         hint:
           "end that one, or name a socket in another directory: --socket PATH, or agent.socket in the settings"
       )
+    case .address:
+      self.init(
+        .configuration, code: "socket-failed", failure.message,
+        hint: "choose another with agent.metrics-listen")
     case .system(EACCES), .system(EPERM):
       self.init(.permission, code: "socket-failed", failure.message)
     case .badPath, .inTheWay, .noSuchGroup, .system:

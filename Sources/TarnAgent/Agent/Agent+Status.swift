@@ -10,7 +10,10 @@ extension Agent {
   package func status(mirrors: [String], problemLimit: Int) throws(ControlFailure) -> StatusAnswer {
     let names = try places(of: mirrors).map(\.name)
     return StatusAnswer(
-      agent: document(), mirrors: names.compactMap { document(of: $0, problemLimit: problemLimit) })
+      agent: document(),
+      mirrors: names.compactMap { name in
+        document(of: name) { recorded($0, problemLimit: problemLimit) }
+      })
   }
 
   /// The mirrors that are meant: all where none is named.
@@ -24,7 +27,7 @@ extension Agent {
   }
 
   /// How the agent itself is.
-  private func document() -> AgentDocument {
+  func document() -> AgentDocument {
     shared.withLock { shared in
       var document = AgentDocument(
         version: Tarn.version, process: getpid(), started: started.rfc3339,
@@ -62,14 +65,15 @@ extension Agent {
     return RateTimetable(limits.rates, standard: limits.rate).limit(at: now, in: schedules.local)
   }
 
-  private func document(of name: String, problemLimit: Int) -> StatusDocument? {
+  /// - Parameter recorded: what the mirror's ledger says.
+  func document(of name: String, recorded: (AgentMirror) -> StatusDocument) -> StatusDocument? {
     let now = moment
     let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, AgentState.MirrorStatus?)? in
       guard let mirror = shared.mirrors[name] else { return nil }
       return (mirror, shared.state.next(name, now: now, random: 0), shared.state.status(of: name))
     }
     guard let (mirror, next, status) = known else { return nil }
-    var document = recorded(mirror, problemLimit: problemLimit)
+    var document = recorded(mirror)
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
@@ -125,7 +129,7 @@ extension Agent {
   }
 
   /// As the ledger has it; of a mirror that never came to be, what the settings say.
-  private func recorded(_ mirror: AgentMirror, problemLimit: Int) -> StatusDocument {
+  func recorded(_ mirror: AgentMirror, problemLimit: Int) -> StatusDocument {
     let settings = mirror.settings
     do throws(PassFailure) {
       return try parts.tarn.status(of: settings, problemLimit: problemLimit)

@@ -146,7 +146,10 @@ extension Agent {
     let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchState.Note]) in
       guard shared.watched[name]?.id == news.id else { return (false, []) }
       // In its place: a copy of the book would be one of all that waits in it.
-      return shared.watched[name]?.receive(news.event, at: (now, when), random: random) ?? (false, [])
+      let heard = shared.watched[name]?.receive(news.event, at: (now, when), random: random)
+      let losses = heard?.notes.count { $0.code == "watch-lost" } ?? 0
+      shared.mirrors[name]?.tally.watchLosses += losses
+      return heard ?? (false, [])
     }
     for note in notes {
       let isLoss = note.code == "watch-lost"
@@ -269,6 +272,8 @@ extension Agent {
         name, wasLooking: !repair.isBringing, needsPass: outcome.needsPass || isBack,
         endsBackOff: outcome.wasBlind || isBack, now: now)
       shared.mirrors[name]?.repairs.removeAll { $0.run == repair.run }
+      if outcome.hasChanges { shared.mirrors[name]?.tally.repairs += 1 }
+      shared.metricsPace.note()
       shared.dropIfRemoved(name)
       shared.wasWoken = true
     }
@@ -319,6 +324,8 @@ struct RepairOutcome: Sendable {
   var lookTime = Duration.zero
   /// What it was to tell the journal is there.
   var hasTold = false
+  /// Something in the folder is as it should be again.
+  var hasChanges = false
   /// For the log; nil for nothing worth a word.
   var message: String?
   var code = "repaired"
@@ -347,6 +354,7 @@ struct RepairOutcome: Sendable {
       level = .notice
     }
     let counts = report.report.counts
+    hasChanges = counts.hasChanges
     if report.hasNews, counts.hasChanges || !report.report.problems.isEmpty {
       let rest = command.map { "the rest waits for '\($0)'" } ?? "a pass follows"
       message = "local changes: \(counts.changes)" + (needsPass ? "; \(rest)" : "")

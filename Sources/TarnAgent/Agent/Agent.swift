@@ -66,6 +66,9 @@ package final class Agent: Sendable {
     var watched: [String: WatchedMirror] = [:]
     var watchNames: [WatchID: String] = [:]
     var lastWatch: UInt64 = 0
+    var metricsPace = MetricsPace()
+    /// The last try to write the text file failed.
+    var hasMetricsTrouble = false
 
     /// A pass of the mirror is at work, and has not looked at the folder so far.
     func isReading(_ name: String) -> Bool { mirrors[name]?.work?.hasLooked == false }
@@ -86,9 +89,13 @@ package final class Agent: Sendable {
   let watcher = Locked<WatcherProcess?>(nil)
   /// Once it answers.
   let server = Locked<ControlServer?>(nil)
+  /// What ledgers said when they were last read for the metrics.
+  let keptStatuses = Locked<[String: KeptStatus]>([:])
   /// One reload at a time, and one save.
   let reloading = Turns()
   private let saving = Turns()
+  /// One text file of metrics at a time.
+  let writing = Turns()
   /// nil where nothing is recorded.
   private let lock: FileLock?
   private let ownSessions: Sessions?
@@ -196,6 +203,7 @@ package final class Agent: Sendable {
       noteAsked()
       tellProgress()
       save()
+      writeMetrics()
       notifier.status(summary())
       tellListeners()
       sleep(atMost: idleSince == nil ? .longest : Self.afterglow)
@@ -203,6 +211,7 @@ package final class Agent: Sendable {
     ownSessions?.end()
     save()
     watcher.withLock { $0 }?.close()
+    writeLastMetrics()
     tellListeners()
   }
 
@@ -257,6 +266,9 @@ package final class Agent: Sendable {
       var waits = [most, shared.state.wait(now: now) { parts.random.unit() }, repairWait(shared)]
       if let change = nextRateChange(shared) { waits.append(change - now.wall) }
       if let due = nextProgressLine(shared) { waits.append(due.remaining(at: now.monotonic)) }
+      if shared.running.settings.agent.metricsFile != nil {
+        waits.append(shared.metricsPace.wait(now: now.monotonic))
+      }
       // Events of a pass of another process are seen by looking.
       if !shared.listeners.isEmpty { waits.append(.seconds(1)) }
       return max(.milliseconds(1), waits.min() ?? most)
@@ -286,9 +298,10 @@ package final class Agent: Sendable {
   func work(_ run: UInt64, of mirror: AgentMirror?) -> AgentWork {
     let count = UInt64((mirror?.works.count ?? 0) + 1)
     let rate = mirror?.rates.limit(at: moment.wall, in: schedules.local).map { max(1, $0 / count) }
+    let now = parts.clock.monotonic()
     return AgentWork(
-      run: run, progress: PassProgress(clock: parts.clock), stop: StopFlag(), rateControl: RateControl(rate),
-      told: parts.clock.monotonic())
+      run: run, began: now, progress: PassProgress(clock: parts.clock), stop: StopFlag(),
+      rateControl: RateControl(rate), told: now)
   }
 
   private func start(_ name: String, _ run: UInt64) {
@@ -332,6 +345,9 @@ package final class Agent: Sendable {
         shared.state.ended(
           name, result.outcome, hints: result.hints, hasReadFeed: result.hasReadFeed, now: moment,
           random: parts.random.unit())
+        let took = shared.mirrors[name]?.work.map { parts.clock.monotonic().elapsed(since: $0.began) }
+        shared.mirrors[name]?.tally.ended(result, after: took)
+        shared.metricsPace.note()
         let withdrawn = shared.mirrors[name]?.withdrawn ?? 0
         shared.mirrors[name]?.work = nil
         shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
@@ -399,6 +415,7 @@ package final class Agent: Sendable {
       mirror.work = old?.work
       mirror.repairs = old?.repairs ?? []
       mirror.withdrawn = old?.withdrawn
+      mirror.tally = old?.tally ?? MirrorTally()
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
       budget.remember(kept?.wishes ?? [], mirror: settings.name)

@@ -7,6 +7,7 @@ import TarnSchedule
 /// A pass or a repair that is at work.
 struct AgentWork: Sendable {
   let run: UInt64
+  let began: Instant
   let progress: PassProgress
   /// Ends it, or the approval that it carries out at the moment.
   var stop: StopFlag
@@ -51,6 +52,7 @@ struct AgentMirror: Sendable {
   var busy: String?
   /// How the last pass ended, for who waits for it.
   var lastRun: StatusDocument.LastRun?
+  var tally = MirrorTally()
 
   /// What is at work, the pass first.
   var works: [AgentWork] { (work.map { [$0] } ?? []) + repairs }

@@ -108,8 +108,10 @@ struct AgentObserver: PassObserver {
     case .action: return
     case .done(let code, let path, let bytes):
       change { $0.trouble = nil }
+      if Self.changes.contains(code) { tally { $0.lastChange = agent.moment.wall } }
       log(.debug, "\(code) \(path.printable) (\(Units.show(bytes)))", code: code, path: path.printable)
     case .problem(let problem):
+      tally { $0.count(MetricError(problem.kind)) }
       let name = Printable.escape(problem.name)
       log(.warning, "\(problem.kind.rawValue): \(name): \(problem.message)", code: problem.code, path: name)
     case .retrying(let path, let message, let seconds):
@@ -136,6 +138,18 @@ struct AgentObserver: PassObserver {
 
   private func log(_ level: Logger.Level, _ message: String, code: String? = nil, path: String? = nil) {
     agent.parts.log.tell(level, message, .of(mirror: mirror, code: code, path: path))
+  }
+
+  /// What `done` calls a change of a file, and not of what is known of it.
+  private static let changes = ["fetched", "copied", "updated", "restored", "replaced", "deleted"]
+
+  private func tally(_ body: (inout MirrorTally) -> Void) {
+    agent.shared.withLock { shared in
+      if var tally = shared.mirrors[mirror]?.tally {
+        body(&tally)
+        shared.mirrors[mirror]?.tally = tally
+      }
+    }
   }
 
   private func change(_ body: (inout AgentWork) -> Void) {

@@ -19,6 +19,8 @@ struct RunOutcome: Sendable {
   var level: Logger.Level
   /// Why the pass did not do its work; nil when it did, though some entries may have failed.
   var failure: PassFault?
+  /// Of what kind that is, for the metrics; nil where it is no error.
+  var error: MetricError?
   /// How to mend that.
   var hint: String?
   var code: String
@@ -100,6 +102,7 @@ struct RunOutcome: Sendable {
       isOfFolder: [.folderUnusable, .permission].contains(failure.kind)
         || failure.code == PassFailure.folderNotEmpty)
     hint = failure.hint
+    error = MetricError(failure.kind)
     switch failure.kind {
     case .stopped:
       outcome = .cancelled

@@ -435,6 +435,7 @@ final class Sessions: SessionPort {
       guard let open = state.withLock({ $0.sessions.removeValue(forKey: session.id) }) else { return }
       defer { for listener in open.listeners.values { listener() } }
       loop.post(.forget(session))
+      pool.budget.forgetReceived(mirror: "session:\(session.id)")
       session.dropAll()
       session.close()
       let place = "\(directory)/\(session.id)"

@@ -53,7 +53,28 @@ struct Assembly {
       agent.statusAccess = access
     }
     if let seconds = text("keep-events", .agent).flatMap(Units.duration) { agent.keepEvents = seconds }
+    readMetrics(&agent)
     return agent
+  }
+
+  private mutating func readMetrics(_ agent: inout AgentSettings) {
+    agent.metricsFile = text("metrics-file", .agent)
+    if let file = merged.effective("metrics-file", in: .agent), agent.metricsFile?.hasSuffix(".prom") == false
+    {
+      refuse(
+        file, .badValue, "'metrics-file' takes a name that ends in .prom: the node exporter reads no other",
+        hint: "write for example metrics-file = \"/var/lib/prometheus/node-exporter/tarn.prom\"")
+    }
+    if case .secret(let place)? = merged.effective("metrics-token", in: .agent)?.value {
+      agent.metricsToken = place
+    }
+    agent.metricsListen = text("metrics-listen", .agent).flatMap(ListenAddress.init)
+    if let listen = merged.effective("metrics-listen", in: .agent), agent.metricsToken == nil, isWhole {
+      refuse(
+        listen, .missing,
+        "'metrics-listen' stands without 'metrics-token': whoever connects could read the metrics",
+        hint: "write metrics-token = { file = \"/path\" } or { credential = \"name\" }")
+    }
   }
 
   private mutating func mirror(_ name: String) -> MirrorSettings? {

@@ -80,7 +80,8 @@ struct ValueReading {
     case (.limit, .integer(let count)): return .text(try checked(String(count), as: setting))
     case (.reserve, .text(let text)), (.limit, .text(let text)), (.rate, .text(let text)),
       (.span, .text(let text)),
-      (.interval, .text(let text)), (.choice, .text(let text)), (.text, .text(let text)):
+      (.interval, .text(let text)), (.choice, .text(let text)), (.text, .text(let text)),
+      (.address, .text(let text)):
       return .text(try checked(text, as: setting))
     case (.patterns, .array(let nodes)):
       return .texts(try each(nodes) { node throws(Refusal) in try text(node, setting) })
@@ -122,6 +123,7 @@ struct ValueReading {
       case .rate: Units.rate(text) != nil
       case .span(let word): text == word || Units.duration(text).map { $0 > 0 } ?? false
       case .interval: try isInterval(text)
+      case .address: ListenAddress(text) != nil
       case .choice(let words): words.contains(text)
       default: true
       }

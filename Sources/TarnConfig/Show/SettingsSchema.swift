@@ -69,6 +69,7 @@ package enum SettingsSchema {
     case .rate: pattern("\(size)(/s)?|off")
     case .span(let word): pattern(span + (word.map { "|\($0)" } ?? ""))
     case .interval: pattern(span)
+    case .address: pattern("(([0-9.]+|localhost|\\[[0-9a-fA-F:.]+\\]):)?[0-9]{1,5}")
     case .choice(let words): [("enum", .list(words.map { .text($0) }))]
     case .text: [("type", .text("string"))]
     case .patterns: strings

@@ -58,6 +58,18 @@ package struct Setting: Sendable, Equatable {
       scope: .agent, name: "status-access", kind: words(AgentSettings.StatusAccess.self),
       help: "Who may ask for the status; the owner and the socket's group may steer",
       standard: SettingValue.quote(AgentSettings().statusAccess.rawValue), example: "\"owner\""),
+    Setting(
+      scope: .agent, name: "metrics-file", kind: .path,
+      help: "A text file of metrics for Prometheus' node exporter; its name ends in .prom",
+      example: "\"/var/lib/prometheus/node-exporter/tarn.prom\""),
+    Setting(
+      scope: .agent, name: "metrics-listen", kind: .address,
+      help: "Where Prometheus may ask for the metrics with metrics-token; a port alone is one of 127.0.0.1",
+      example: "\"127.0.0.1:9754\""),
+    Setting(
+      scope: .agent, name: "metrics-token", kind: .secretFile,
+      help: "The token that who asks at metrics-listen has to send",
+      example: "{ credential = \"metrics-token\" }"),
   ]
 
   private static let limits = [

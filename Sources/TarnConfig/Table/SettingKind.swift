@@ -27,6 +27,8 @@ package enum SettingKind: Sendable, Equatable {
   /// A URL, or where a secret one lies.
   case secretURL
   case feed
+  /// An IP address and a port, or a port.
+  case address
   /// `[{ at = "08:00-18:00", limit = "2MiB/s" }]`.
   case rates
   /// One expression of systemd.time(7), or a list of them.
@@ -52,6 +54,7 @@ package enum SettingKind: Sendable, Equatable {
     case .secretURL:
       "a URL such as \"http://host:port\", or { file = \"/path\" } or { credential = \"name\" }"
     case .feed: "a URL such as \"https://example.org/SHA256SUMS\", or an absolute path"
+    case .address: "an address such as \"127.0.0.1:9754\" or \"[::1]:9754\", or a port"
     case .rates: "a list such as [{ at = \"08:00-18:00\", limit = \"2MiB/s\" }]"
     case .calendar: "a time such as \"Mon..Fri *-*-* 06:00\", or a list of them"
     }

@@ -100,6 +100,11 @@ package struct AgentSettings: Sendable, Equatable {
   /// How many seconds events are kept.
   package var keepEvents: Int64 = 14 * 86_400
   package var statusAccess = StatusAccess.everyone
+  /// For the node exporter; absolute.
+  package var metricsFile: String?
+  /// Never without a token.
+  package var metricsListen: ListenAddress?
+  package var metricsToken: SecretPlace?
 
   package init() {}
 }

@@ -67,6 +67,7 @@ package struct RunningSettings: Sendable {
     var changes = new.changes(from: settings)
     if new.agent.socket != first.socket { changes.needRestart.append("agent.socket") }
     if new.agent.statusAccess != first.statusAccess { changes.needRestart.append("agent.status-access") }
+    if new.agent.metricsListen != first.metricsListen { changes.needRestart.append("agent.metrics-listen") }
     loaded = fresh
     return .taken(changes)
   }

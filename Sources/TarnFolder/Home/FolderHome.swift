@@ -26,9 +26,9 @@ package struct FolderHome: Sendable, Equatable {
     case notDirectory
   }
 
-  static let markerName = ".tarn"
-  static let idName = "id"
-  static let ledgerName = "ledger.sqlite"
+  package static let markerName = ".tarn"
+  package static let idName = "id"
+  package static let ledgerName = "ledger.sqlite"
   static let lockName = "lock"
   static let ownDirectories = ["partial", "trash"]
 

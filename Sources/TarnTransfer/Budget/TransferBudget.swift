@@ -62,6 +62,8 @@ package final class TransferBudget: Sendable {
     let book: BudgetState
     var bucket: RateBucket?
     var meter = WindowedRate()
+    /// Bytes that came, by mirror.
+    var received: [String: UInt64] = [:]
     /// Hears that some host has asked to be left alone.
     var listener: (@Sendable () -> Void)?
   }
@@ -141,6 +143,12 @@ package final class TransferBudget: Sendable {
     }
   }
 
+  /// By mirror: the bytes of bodies that came for it, feeds among them, since this process began.
+  package func received() -> [String: UInt64] { state.withLock { $0.received } }
+
+  /// What came for a mirror that is gone is of no account any more.
+  package func forgetReceived(mirror: String) { state.withLock { $0.received[mirror] = nil } }
+
   // MARK: - For network threads
 
   var terms: Terms {
@@ -154,11 +162,12 @@ package final class TransferBudget: Sendable {
   var mayTake: Bool { state.withLock { $0.bucket?.isOpen ?? true } }
 
   /// Counts received bytes.
-  func spend(_ bytes: Int) {
+  func spend(_ bytes: Int, of mirror: String) {
     let now = clock.monotonic()
     state.withLock { state in
       state.bucket?.spend(bytes)
       state.meter.add(bytes, now: now)
+      state.received[mirror, default: 0].addSaturated(UInt64(bytes))
     }
   }
 

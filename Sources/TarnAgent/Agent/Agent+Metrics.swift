@@ -1,0 +1,119 @@
+import Logging
+import TarnConfig
+package import TarnCore
+import TarnEngine
+import TarnRuntime
+import TarnServer
+
+/// The metrics: gathered when somebody asks, of what is known by then.
+extension Agent {
+  package func metrics(withSessions: Bool) -> MetricsPage {
+    var page = MetricsPage()
+    page.add(document())
+    let now = moment
+    let received = budget.received()
+    let known = shared.withLock { shared in
+      shared.mirrors.keys.sorted().compactMap { name in
+        shared.mirrors[name].map {
+          (name: name, mirror: $0, interval: shared.state.interval(of: name, now: now))
+        }
+      }
+    }
+    dropStatuses(besides: Set(known.map(\.name)))
+    for (name, mirror, interval) in known {
+      guard let document = document(of: name, recorded: { kept($0, now: now.wall) }) else { continue }
+      page.add(document)
+      page.add(mirror.tally, name)
+      if let interval { page.set(.interval, Duration.seconds(interval), name) }
+      page.set(.received, received[name] ?? 0, name)
+      if let free = MountedFileSystem.freeBytes(mirror.settings.folder) { page.set(.free, free, name) }
+    }
+    guard withSessions else { return page }
+    for session in (try? sessions.list())?.sessions ?? [] {
+      page.add(session, received: received["session:\(session.id)"] ?? 0)
+    }
+    return page
+  }
+
+  /// What the mirror's ledger says. It is not read again as long as nobody has written to it.
+  private func kept(_ mirror: AgentMirror, now: Timestamp) -> StatusDocument {
+    let settings = mirror.settings
+    // Before the ledger is read: what is written meanwhile shows the next time.
+    let stamp = LedgerStamp(folder: settings.folder, state: settings.state)
+    let kept = keptStatuses.withLock { $0[settings.name] }
+    if let stamp, let kept, kept.stamp == stamp, kept.settings == settings { return kept.document }
+    let document = recorded(mirror, problemLimit: 0)
+    // Who holds the folder lets go of it without a word in the ledger.
+    let isAtRest = document.process == nil && stamp?.isSettled(now: now) == true
+    keptStatuses.withLock { statuses in
+      statuses[settings.name] = stamp.flatMap {
+        isAtRest ? KeptStatus(stamp: $0, settings: settings, document: document) : nil
+      }
+    }
+    return document
+  }
+
+  private func dropStatuses(besides names: Set<String>) {
+    keptStatuses.withLock { statuses in statuses = statuses.filter { names.contains($0.key) } }
+  }
+
+  // MARK: - The text file
+
+  /// On a thread of its own: a file system that hangs holds up no pass.
+  func writeMetrics() {
+    let now = parts.clock.monotonic()
+    let path = shared.withLock { shared -> String? in
+      guard let path = shared.running.settings.agent.metricsFile, shared.metricsPace.begin(now: now) else {
+        return nil
+      }
+      return path
+    }
+    guard let path else { return }
+    do {
+      _ = try WorkerThread.start(name: "tarn-metrics") { [self] in
+        writeMetrics(to: path)
+        shared.change { shared in
+          shared.metricsPace.end()
+          shared.wasWoken = true
+        }
+      }
+    } catch {
+      shared.withLock { $0.metricsPace.end() }
+    }
+  }
+
+  /// How all stands when the agent ends. What hangs is not waited for.
+  func writeLastMetrics() {
+    guard let path = settings.agent.metricsFile else { return }
+    let written = Gate()
+    guard
+      (try? WorkerThread.start(name: "tarn-metrics") { [self] in
+        writeMetrics(to: path)
+        written.open()
+      }) != nil
+    else { return }
+    _ = written.wait(atMost: .seconds(2))
+  }
+
+  private func writeMetrics(to path: String) { writing.take { write(to: path) } }
+
+  private func write(to path: String) {
+    let text = String(decoding: metrics(withSessions: true).text(.text), as: UTF8.self)
+    let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    // Whoever reads the file made the directory: one that is missing is another one.
+    let isWritten =
+      (directory.isEmpty || TextFile.isDirectory(directory))
+      && TextFile.replace(path, with: text, mode: 0o644, isDurable: false)
+    let isNew = shared.withLock { shared in
+      defer { shared.hasMetricsTrouble = !isWritten }
+      return shared.hasMetricsTrouble == isWritten
+    }
+    guard isNew else { return }
+    if isWritten {
+      parts.log.tell(.notice, "metrics are written again", .of(code: "metrics-file"))
+    } else {
+      parts.log.tell(
+        .warning, "cannot write the metrics to \(Printable.escape(path))", .of(code: "metrics-file"))
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import Glibc
+import TarnConfig
+import TarnCore
+import TarnFolder
+
+/// What a mirror's ledger said, and by what one sees that it would say the same.
+struct KeptStatus: Sendable {
+  var stamp: LedgerStamp
+  /// By which it was read.
+  var settings: MirrorSettings
+  var document: StatusDocument
+}
+
+/// How the files of a mirror's record look: as long as they look the same, nobody has written to its ledger.
+struct LedgerStamp: Sendable, Equatable {
+  private struct File: Sendable, Equatable {
+    var inode: UInt64
+    var size: Int64 = 0
+    var seconds = 0
+    var nanoseconds = 0
+
+    init?(_ path: String) {
+      var found = stat()
+      guard lstat(path, &found) == 0 else { return nil }
+      inode = UInt64(found.st_ino)
+      // SQLite makes and removes files there whenever it reads.
+      if found.st_mode & S_IFMT == S_IFDIR { return }
+      size = Int64(found.st_size)
+      (seconds, nanoseconds) = (found.st_mtim.tv_sec, found.st_mtim.tv_nsec)
+    }
+  }
+
+  private let files: [File?]
+
+  /// - Returns: nil where there is no ledger.
+  init?(folder: String, state: String?) {
+    let marker = "\(folder)/\(FolderHome.markerName)"
+    let record = state ?? marker
+    let ledger = "\(record)/\(FolderHome.ledgerName)"
+    guard let first = File(ledger) else { return nil }
+    let log = File(ledger + "-wal").flatMap { $0.size > 0 ? $0 : nil }
+    files = [first, log, File(marker), File("\(record)/\(FolderHome.idName)")]
+  }
+
+  /// The clock of files is coarse: what was written a moment ago may be written again and look the same.
+  func isSettled(now: Timestamp) -> Bool {
+    files.allSatisfy { $0.map { Int64($0.seconds) < now.seconds - 1 } ?? true }
+  }
+}
