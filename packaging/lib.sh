@@ -18,7 +18,7 @@ DEMO_PACKAGES=(nginx-light)
 # What the tests use beyond that. gdb's and lldb's needs are not among them.
 TEST_PACKAGES=(
   nginx-light apache2-bin caddy curl python3-minimal python3 strace openssl procps systemd e2fsprogs xfsprogs btrfs-progs
-  mmdebstrap systemd-container groff-base man-db python3-yaml python3-jsonschema lintian mandoc
+  mmdebstrap systemd-container groff-base man-db python3-yaml python3-jsonschema lintian mandoc prometheus python3-prometheus-client
 )
 
 say() { printf '%s\n' "==> $*" >&2; }
@@ -42,7 +42,7 @@ install_packages() {
   done
   [ ${#missing[@]} -gt 0 ] || return 0
   # The servers that are new here, as package:unit.
-  for unit in nginx-common:nginx.service caddy:caddy.service; do
+  for unit in nginx-common:nginx.service caddy:caddy.service prometheus:prometheus.service; do
     is_installed "${unit%%:*}" || fresh+=("$unit")
   done
 

@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import HummingbirdCore
+internal import NIOCore
 internal import TarnCore
 
 /// The token that a request brings (RFC 6750, 2.1).
@@ -15,7 +16,7 @@ enum BearerToken {
   /// Takes as long for a token that is wrong at its first byte as for one that is wrong at its last. An empty one is nobody's.
   static func isSame(_ given: [UInt8], _ wanted: [UInt8]) -> Bool {
     guard !wanted.isEmpty, given.count == wanted.count else { return false }
-    return zip(given, wanted).reduce(0) { $0 | $1.0 ^ $1.1 } == 0
+    return zip(given, wanted).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
   }
 }
 

@@ -31,19 +31,6 @@ package struct ControlSocket: Sendable, Equatable {
   }
 }
 
-/// An address of the network at which the metrics are told, and nothing else.
-package struct MetricsListener: Sendable {
-  /// An IP address, or `localhost`.
-  package var host: String
-  package var port: Int
-  /// Reads what a client has to know; it blocks for as long as its file does.
-  package var token: @Sendable () throws(ControlFailure) -> [UInt8]
-
-  package init(host: String, port: Int, token: @escaping @Sendable () throws(ControlFailure) -> [UInt8]) {
-    (self.host, self.port, self.token) = (host, port, token)
-  }
-}
-
 /// What bounds the server.
 package struct ControlLimits: Sendable {
   /// Connections at once to each socket, streams among them. Where all places are taken, one that asks nothing gives its own away: it

@@ -68,6 +68,10 @@ import Testing
           if needed.name != line.name { text += needed.text + "\n" }
         }
       }
+      // An address wants a token.
+      if line.name == "metrics-listen" {
+        text += lines.filter { $0.name == "metrics-token" }.map { $0.text + "\n" }.joined()
+      }
       let loaded = Self.load(text)
       #expect(loaded.settings != nil, "\(line.text): \(loaded.problems.map(\.text))")
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct MetricsSettingTests {
   private static let good = SettingsFileAttributes(isRegular: true, mode: 0o600, isReadable: true)
 
-  private func load(_ lines: String, token: SettingsFileAttributes? = good) -> LoadedSettings {
+  private func load(_ lines: String, token: SettingsFileAttributes? = Self.good) -> LoadedSettings {
     var files = FakeFiles([Sample.main: "[agent]\n\(lines)\n"])
     files.modes["/s/token"] = token
     return Sample.load(files)

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import TarnControl
 import TarnCore
 import TarnRuntime
@@ -101,9 +101,7 @@ private let hasCurl = Program.exists("curl")
     ] {
       let answer = try network.ask("/metrics", header)
       #expect(answer.status == "401", "\(header ?? "-")")
-      #expect(
-        answer.challenge == "WWW-Authenticate: Bearer realm=\"tarn\""
-          || answer.challenge.hasSuffix("\"tarn\""))
+      #expect(answer.challenge.hasSuffix(": Bearer realm=\"tarn\""))
       #expect(!answer.body.contains("tarn_"))
     }
     #expect(network.stage.agent.asked == [])

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Figures of a running agent: memory and CPU while idle, how soon it is ready after kill -9, how fast it answers.
 
-    agent_figures.py --tarn TARN [--mirrors 10] [--files 10000] [--large 100000] [--entries 1000000]
+    agent_figures.py --tarn TARN [--mirrors 10] [--files 10000] [--large 100000] [--entries 1000000] [--scraped 200] [--only metrics]
 
-Four parts, on one nginx:
+Five parts, on one nginx:
   idle      --mirrors mirrors of --files files each, all in sync: PSS of the agent and of its tarn-watch together (Pss of
             smaps_rollup), ten seconds after the last pass, and the agent's share of one CPU over 30 s
   restart   a mirror of --large files besides: from the start of the process after kill -9 to the first answer on the socket,
             five times idle and five times in the middle of a pass; then everything is in sync again, and no event number is
             missing
   status    GET /v1/status on the socket and the whole `tarn status`, 50 times each, while nothing happens
+  metrics   GET /metrics of --scraped mirrors at rest: the first one after a start, which reads their ledgers, and 50 more; then
+            the agent's share of one CPU over 30 s in which nobody asks
   planning  the same while a list of --entries entries is read and planned, and transfers of another mirror run
 
 Prints a line per figure: least, median, most. It judges nothing: figures depend on the machine. Ends with 1 when something
@@ -68,6 +70,9 @@ class Agent:
             raise SystemExit("the agent did not end with 0")
 
     def ask(self, target):
+        return json.loads(self.text(target))
+
+    def text(self, target):
         connection = control_client.UnixConnection(self.socket)
         try:
             connection.request("GET", target)
@@ -75,7 +80,7 @@ class Agent:
             body = answer.read()
             if answer.status != 200:
                 raise SystemExit(f"{target}: {answer.status}: {body[:200]}")
-            return json.loads(body)
+            return body.decode()
         finally:
             connection.close()
 
@@ -168,6 +173,31 @@ def idle(agent, arguments):
     show("idle: share of a CPU over 30 s", [(agent.ticks() - before) / os.sysconf("SC_CLK_TCK") / 30 * 100], "%")
 
 
+def metrics(agent, server, arguments):
+    settings(agent, server, [(f"s{number}", "tiny", "") for number in range(arguments.scraped)])
+    agent.start()
+    for number in range(arguments.scraped):
+        agent.run("sync", "-q", f"s{number}")
+    agent.end()
+    agent.start()
+    # What was written less than two seconds ago is read again, and each folder is looked at after the start.
+    time.sleep(15)
+
+    def scrape():
+        begin = time.monotonic()
+        text = agent.text("/metrics")
+        return (time.monotonic() - begin) * 1000, len(text)
+
+    show(f"metrics: first scrape of {arguments.scraped} mirrors", [scrape()[0]], "ms")
+    scrapes = [scrape() for _ in range(50)]
+    show(f"metrics: scrape of {arguments.scraped} mirrors", [took for took, _ in scrapes], "ms")
+    show("metrics: the text", [size / 1024 for _, size in scrapes], "KiB")
+    before = agent.ticks()
+    time.sleep(30)
+    show("metrics: share of a CPU between scrapes", [(agent.ticks() - before) / os.sysconf("SC_CLK_TCK") / 30 * 100], "%")
+    agent.end()
+
+
 def latency(agent, name, times):
     asked, whole = [], []
     for _ in range(times):
@@ -241,6 +271,8 @@ def main():
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--large", type=int, default=100_000)
     parser.add_argument("--entries", type=int, default=1_000_000)
+    parser.add_argument("--scraped", type=int, default=200)
+    parser.add_argument("--only", choices=["metrics"])
     arguments = parser.parse_args()
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     arguments.tarn = bench.find_tarn(arguments.tarn)
@@ -248,16 +280,21 @@ def main():
     server = agent = None
     try:
         source = os.path.join(scratch, "source")
-        write_files(os.path.join(source, "small"), arguments.files)
-        write_files(os.path.join(source, "large"), arguments.large)
-        write_list(os.path.join(source, "million"), arguments.entries)
-        write_large(os.path.join(source, "bulk"), 20, 64)
+        write_files(os.path.join(source, "tiny"), 5)
+        if arguments.only is None:
+            write_files(os.path.join(source, "small"), arguments.files)
+            write_files(os.path.join(source, "large"), arguments.large)
+            write_list(os.path.join(source, "million"), arguments.entries)
+            write_large(os.path.join(source, "bulk"), 20, 64)
         home = os.path.join(scratch, "agent")
         os.makedirs(home)
         os.makedirs(os.path.join(scratch, "server"))
         server = bench.Server(os.path.join(scratch, "server"))
         server.turn_to(source)
         agent = Agent(arguments.tarn, home)
+        metrics(agent, server, arguments)
+        if arguments.only:
+            return
         settings(agent, server, [(f"m{number}", "small", 'every = "12h"') for number in range(arguments.mirrors)])
         idle(agent, arguments)
         latency(agent, "idle", 50)

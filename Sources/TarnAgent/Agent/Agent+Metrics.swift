@@ -42,9 +42,9 @@ extension Agent {
     let stamp = LedgerStamp(folder: settings.folder, state: settings.state)
     let kept = keptStatuses.withLock { $0[settings.name] }
     if let stamp, let kept, kept.stamp == stamp, kept.settings == settings { return kept.document }
-    let document = recorded(mirror, problemLimit: 0)
+    let (document, isTold) = recorded(mirror, problemLimit: 0)
     // Who holds the folder lets go of it without a word in the ledger.
-    let isAtRest = document.process == nil && stamp?.isSettled(now: now) == true
+    let isAtRest = isTold && document.process == nil && stamp?.isSettled(now: now) == true
     keptStatuses.withLock { statuses in
       statuses[settings.name] = stamp.flatMap {
         isAtRest ? KeptStatus(stamp: $0, settings: settings, document: document) : nil

@@ -12,7 +12,7 @@ extension Agent {
     return StatusAnswer(
       agent: document(),
       mirrors: names.compactMap { name in
-        document(of: name) { recorded($0, problemLimit: problemLimit) }
+        document(of: name) { recorded($0, problemLimit: problemLimit).document }
       })
   }
 
@@ -129,15 +129,17 @@ extension Agent {
   }
 
   /// As the ledger has it; of a mirror that never came to be, what the settings say.
-  func recorded(_ mirror: AgentMirror, problemLimit: Int) -> StatusDocument {
+  ///
+  /// - Returns: also whether that could be told; where it could not, it is failing with the reason.
+  func recorded(_ mirror: AgentMirror, problemLimit: Int) -> (document: StatusDocument, isTold: Bool) {
     let settings = mirror.settings
     do throws(PassFailure) {
-      return try parts.tarn.status(of: settings, problemLimit: problemLimit)
+      return (try parts.tarn.status(of: settings, problemLimit: problemLimit), true)
     } catch {
       var document = StatusDocument(settings)
       document.state = "failing"
       (document.lastFailure, document.hint) = (error.message, error.hint)
-      return document
+      return (document, false)
     }
   }
 

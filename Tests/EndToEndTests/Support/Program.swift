@@ -204,6 +204,12 @@ enum Tool {
     let script = directory.appendingPathComponent(name).path
     return try Program(python, ["-B", script] + arguments).wait(limit: limit)
   }
+
+  /// Whether python3 carries out these lines.
+  static func runs(_ lines: String) throws -> Bool {
+    guard let python = Program.find("python3") else { return false }
+    return try Program(python, ["-c", lines]).wait().status == 0
+  }
 }
 
 /// Asks every few milliseconds until it is so, or the time is over. For what has no other sign of being ready.
