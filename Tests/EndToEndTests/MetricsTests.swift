@@ -140,7 +140,7 @@ final class MetricsTests: AgentHouse {
   @Test(
     .enabled(
       if: Program.find("promtool") != nil
-        && (try? Tool.runs("import prometheus_client.openmetrics.parser")) == true,
+        && Tool.hasModule("prometheus_client.openmetrics.parser"),
       "prometheus and python3-prometheus-client are not installed"))
   func readersOfOthersTakeBothFormats() throws {
     try settings(
@@ -152,7 +152,6 @@ final class MetricsTests: AgentHouse {
     #expect(try tarn("session", "open", "maps").status == 0)
     let (text, open) = (try scrape(), try scrape("application/openmetrics-text; version=1.0.0"))
     try check(text, try #require(Program.find("promtool")), ["check", "metrics"])
-    let python = try #require(Program.find("python3"))
     for (module, text) in [("parser", text), ("openmetrics.parser", open)] {
       let script = """
         import sys
@@ -164,7 +163,7 @@ final class MetricsTests: AgentHouse {
         assert len(families) > 25
         """
       try place.write(script, to: "parse.py")
-      try check(text, python, [place.path + "/parse.py"])
+      try check(text, Tool.systemPython, [place.path + "/parse.py"])
     }
     #expect(open.hasSuffix("\n# EOF\n"))
     for word in [place.path, "s3cr3t", "http", "127.0.0.1", "a.txt"] {

@@ -66,7 +66,8 @@ import Testing
     case .reserve: #expect(isTaken("1%") && isTaken("5") && !isTaken("word"))
     case .limit:
       #expect(isTaken("10%") && isTaken("off") && isTaken("3") && !isTaken("2") && !isTaken("word"))
-    case .boolean, .interval, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates, .calendar:
+    case .boolean, .interval, .address, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates,
+      .calendar:
       break
     }
   }

@@ -205,10 +205,12 @@ enum Tool {
     return try Program(python, ["-B", script] + arguments).wait(limit: limit)
   }
 
-  /// Whether python3 carries out these lines.
-  static func runs(_ lines: String) throws -> Bool {
-    guard let python = Program.find("python3") else { return false }
-    return try Program(python, ["-c", lines]).wait().status == 0
+  /// The system's, for modules that come as its packages: PATH may have another one in front.
+  static let systemPython = "/usr/bin/python3"
+
+  /// Whether the system's Python has a module.
+  static func hasModule(_ name: String) -> Bool {
+    (try? Program(systemPython, ["-c", "import \(name)"]).wait())?.status == 0
   }
 }
 
