@@ -3,7 +3,9 @@ import TarnConfig
 package import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnSchedule
 import TarnServer
+import TarnTransfer
 
 /// The metrics: gathered when somebody asks, of what is known by then.
 extension Agent {
