@@ -69,11 +69,12 @@ final class MetricsTests: AgentHouse {
     #expect(try tarn("sync", "files").status == 0)
     try waitUntil("nothing is at work") { try value("state", ",state=\"idle\"") == 1 }
     let found = samples(try scrape())
-    for (name, value) in [
-      ("state", "idle", 1.0), ("state", "failing", 0), ("files", "current", 2), ("files", "failed", 0),
+    let wanted: [(name: String, state: String, value: Double)] = [
+      ("state", "idle", 1), ("state", "failing", 0), ("files", "current", 2), ("files", "failed", 0),
       ("bytes", "current", 17), ("bytes", "pending", 0),
-    ].map({ ("tarn_mirror_\($0.0){mirror=\"files\",state=\"\($0.1)\"}", $0.2) }) {
-      #expect(found[name] == value, "\(name)")
+    ]
+    for (name, state, value) in wanted {
+      #expect(found["tarn_mirror_\(name){mirror=\"files\",state=\"\(state)\"}"] == value, "\(name) \(state)")
     }
     #expect(found["tarn_mirror_passes_total{mirror=\"files\",result=\"succeeded\"}"] ?? 0 >= 1)
     #expect(found["tarn_mirror_interval_seconds{mirror=\"files\"}"] == 3600)
