@@ -186,8 +186,8 @@ let package = Package(
     tests(
       "TarnAgentTests",
       [
-        "TarnAgent", "TarnCore", "TarnCrypto", "TarnEngine", "TarnFolder", "TarnLedger", "TarnRuntime",
-        "TestSupport",
+        "TarnAgent", "TarnConfig", "TarnCore", "TarnCrypto", "TarnEngine", "TarnFolder", "TarnLedger",
+        "TarnRuntime", "TestSupport",
         ofPrograms("Logging", package: "swift-log"),
       ]),
     tests(

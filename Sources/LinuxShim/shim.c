@@ -12,12 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -250,6 +253,49 @@ int tarn_space(int descriptor, struct tarn_space_left *space) {
   space->free_files = values.f_favail;
   space->total_files = values.f_files;
   return 0;
+}
+
+int tarn_sealed_memory(const void *bytes, size_t size) {
+  int descriptor = memfd_create("tarn", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (descriptor == -1) return -errno;
+  int64_t written = tarn_write_at(descriptor, bytes, size, 0);
+  if (written == (int64_t)size &&
+      fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != -1)
+    return descriptor;
+  int error = written < 0 ? (int)written : written < (int64_t)size ? -ENOSPC : -errno;
+  close(descriptor);
+  return error;
+}
+
+int tarn_open_process(int process) {
+  int descriptor = (int)syscall(SYS_pidfd_open, process, 0);
+  return descriptor == -1 ? -errno : descriptor;
+}
+
+int tarn_send_descriptor(const char *path, int descriptor) {
+  struct sockaddr_un name = {.sun_family = AF_UNIX};
+  if (strlen(path) >= sizeof(name.sun_path)) return -ENAMETOOLONG;
+  strcpy(name.sun_path, path);
+  union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control = {0};
+  struct msghdr message = {
+      .msg_name = &name,
+      .msg_namelen = sizeof(name),
+      .msg_control = control.bytes,
+      .msg_controllen = sizeof(control.bytes),
+  };
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  int sender = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (sender == -1) return -errno;
+  int result = RESULT(sendmsg(sender, &message, MSG_NOSIGNAL));
+  close(sender);
+  return result;
 }
 
 char *tarn_real_path(const char *path, int *error) {

@@ -37,6 +37,18 @@ extension RandomSource {
   }
 }
 
+extension RandomSource {
+  /// A UUID of version 4 (RFC 9562), lower case.
+  package func uuid() -> String {
+    var digits = Array(name().utf8)
+    digits[12] = UInt8(ascii: "4")
+    // Its two first bits are 1 and 0.
+    digits[16] = Array("89ab".utf8)[Int(next(below: 4))]
+    let parts = [digits[..<8], digits[8..<12], digits[12..<16], digits[16..<20], digits[20...]]
+    return parts.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "-")
+  }
+}
+
 /// The kernel's generator (getrandom); fit for tokens.
 package struct SystemRandom: RandomSource {
   package init() {}

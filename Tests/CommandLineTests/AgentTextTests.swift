@@ -110,6 +110,21 @@ import Testing
     #expect(hostLine(seconds, asked: false, ["a"]) == "host: http://h:80 is tried again now (a)")
   }
 
+  @Test func hooksThatFailAndWhatTheyLost() {
+    var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")
+    var (bad, lossy) = (HookStatus(name: "chat", state: "failing"), HookStatus(name: "tell", state: "good"))
+    (bad.since, bad.failures, bad.waiting) = ("2026-11-21T12:00:30Z", 3, 2)
+    bad.message = "the answer was HTTP 500"
+    lossy.dropped = 1
+    agent.hooks = [HookStatus(name: "fine", state: "good"), bad, lossy]
+    let lines = AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c")
+    #expect(
+      lines.dropFirst() == [
+        "hook: chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events to be told",
+        "hook: tell: 1 event lost since the agent began",
+      ])
+  }
+
   /// Of errors beyond the hundredth nobody knows.
   @Test func rejectedSettings() {
     var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")

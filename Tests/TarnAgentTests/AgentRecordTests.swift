@@ -23,6 +23,7 @@ import Testing
     mirror.history.isHeldByFeed = true
     mirror.history.wasCutShort = true
     mirror.failure = PassFault(message: "line one\nline\ttwo = \\", isOfFolder: true)
+    mirror.condition = .failing
     mirror.approved = "1a2b3c4d"
     mirror.pausedPaths = [try RelativePath([0xFF, 0x3D]), try RelativePath(Array("a b".utf8))]
     mirror.wishes = [

@@ -34,8 +34,7 @@ import Testing
 
   private static func load(_ text: String) -> LoadedSettings {
     var files = FakeFiles([Sample.main: text])
-    let secrets = ["/etc/tarn/secret/cookies.txt", "/etc/tarn/secret/netrc"]
-    for path in secrets + ["/etc/ssl/certs/example.pem"] {
+    for path in Sample.secrets + ["/etc/ssl/certs/example.pem"] {
       files.modes[path] = SettingsFileAttributes(isRegular: true, mode: 0o600, isReadable: true)
     }
     return Sample.load(files, purpose: .check)
@@ -50,7 +49,8 @@ import Testing
   @Test func itHasEverySetting() throws {
     let lines = try Self.lines()
     for setting in Setting.all {
-      let header = setting.scope == .mirror ? "[mirror." : "[\(setting.scope.rawValue)]"
+      let isNamed = [.hook, .mirror].contains(setting.scope)
+      let header = isNamed ? "[\(setting.scope.rawValue)." : "[\(setting.scope.rawValue)]"
       #expect(
         lines.contains { $0.header.hasPrefix(header) && $0.name == setting.name },
         "no \(header) \(setting.name)")
@@ -62,7 +62,9 @@ import Testing
     #expect(lines.count >= Setting.all.count)
     for line in lines {
       var text = line.header + "\n" + line.text + "\n"
-      if line.header.hasPrefix("[mirror.") {
+      if line.header.hasPrefix("[hook.") {
+        text = Sample.hook(line.text, of: line.name)
+      } else if line.header.hasPrefix("[mirror.") {
         // What every mirror needs, from the same table.
         for needed in lines where needed.header == line.header && ["feed", "folder"].contains(needed.name) {
           if needed.name != line.name { text += needed.text + "\n" }

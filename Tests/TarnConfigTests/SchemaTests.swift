@@ -22,10 +22,10 @@ import Testing
   @Test func itIsJSONAndHasEverySetting() throws {
     let json = try JSONSerialization.jsonObject(with: Data(SettingsSchema.json().utf8)) as? [String: Any]
     let tables = try #require(json?["properties"] as? [String: [String: Any]])
-    #expect(Set(tables.keys) == ["agent", "limits", "mirror"])
+    #expect(Set(tables.keys) == ["agent", "hook", "limits", "mirror"])
     for scope in Setting.Scope.allCases {
       let table = try #require(tables[scope.rawValue])
-      let inner = scope == .mirror ? table["additionalProperties"] as? [String: Any] : table
+      let inner = [.hook, .mirror].contains(scope) ? table["additionalProperties"] as? [String: Any] : table
       let settings = try #require(inner?["properties"] as? [String: [String: Any]])
       #expect(Set(settings.keys) == Set(Setting.all(in: scope).map(\.name)))
       #expect(inner?["additionalProperties"] as? Bool == false)

@@ -76,6 +76,19 @@ enum Sample {
     load(FakeFiles([main: text]), purpose: purpose)
   }
 
+  /// The files of secrets that examples name.
+  static let secrets = ["cookies.txt", "netrc", "ping-url", "hook-key"].map { "/etc/tarn/secret/\($0)" }
+
+  /// A hook of the mirror `iso` with this line of that setting, and what the line needs.
+  static func hook(_ line: String, of setting: String) -> String {
+    let way =
+      switch setting {
+      case "command", "webhook", "ping": ""
+      default: "webhook = \"https://example.org/hook\"\n"
+      }
+    return "[mirror.iso]\nfeed = \"/f\"\nfolder = \"/srv/iso\"\n[hook.h]\n\(way)\(line)\n"
+  }
+
   /// A mirror with these lines beside its feed and its folder.
   static func mirror(_ lines: String) -> String {
     "[mirror.a]\nfeed = \"https://example.org/SHA256SUMS\"\nfolder = \"/srv/a\"\n\(lines)\n"

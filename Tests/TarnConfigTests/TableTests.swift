@@ -29,13 +29,13 @@ import Testing
     let text: String
     switch setting.scope {
     case .agent, .limits: text = "[\(setting.scope.rawValue)]\n\(line)"
+    case .hook: text = Sample.hook(line, of: setting.name)
     case .mirror where setting.name == "feed": text = "[mirror.a]\nfolder = \"/srv/a\"\n\(line)"
     case .mirror where setting.name == "folder": text = "[mirror.a]\nfeed = \"/a\"\n\(line)"
     case .mirror: text = Sample.mirror(line)
     }
     var files = FakeFiles([Sample.main: text])
-    let secrets = ["/etc/tarn/secret/cookies.txt", "/etc/tarn/secret/netrc"]
-    for path in secrets + ["/etc/ssl/certs/example.pem"] {
+    for path in Sample.secrets + ["/etc/ssl/certs/example.pem"] {
       files.modes[path] = SettingsFileAttributes(isRegular: true, mode: 0o600, isReadable: true)
     }
     let loaded = Sample.load(files, purpose: .check)
@@ -66,8 +66,8 @@ import Testing
     case .reserve: #expect(isTaken("1%") && isTaken("5") && !isTaken("word"))
     case .limit:
       #expect(isTaken("10%") && isTaken("off") && isTaken("3") && !isTaken("2") && !isTaken("word"))
-    case .boolean, .interval, .address, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates,
-      .calendar:
+    case .boolean, .interval, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates, .calendar,
+      .command, .address, .socketAddress, .words, .names:
       break
     }
   }

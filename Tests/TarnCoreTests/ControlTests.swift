@@ -9,6 +9,9 @@ import Testing
     agent.rejected = ["/etc/SECRET.toml:1"]
     agent.settingsCheck = "tarn config check --config /etc/SECRET.toml"
     agent.needRestart = ["SECRET"]
+    var hook = HookStatus(name: "SECRET", state: "failing")
+    hook.message = "SECRET"
+    agent.hooks = [hook]
     agent.restingHosts = [.init(host: "SECRET.example", until: "u")]
     var mirror = StatusDocument(
       name: "iso", feed: "https://user:SECRET@example.org:8443/SECRET/x?token=SECRET",

@@ -32,5 +32,38 @@ package final class DatagramPeer {
     return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
   }
 
+  /// The contents of the file that the next one carries (SCM_RIGHTS); nil when there is none, or it carries no file.
+  package func nextFile() -> String? {
+    var (byte, count) = (UInt8(0), 0)
+    // A header of 16 bytes, and one number behind it (cmsg(3)).
+    var control = [UInt8](repeating: 0, count: 24)
+    let size = control.count
+    withUnsafeMutablePointer(to: &byte) { byte in
+      control.withUnsafeMutableBytes { control in
+        var part = iovec(iov_base: byte, iov_len: 1)
+        withUnsafeMutablePointer(to: &part) { part in
+          var message = msghdr()
+          (message.msg_iov, message.msg_iovlen) = (part, 1)
+          (message.msg_control, message.msg_controllen) = (control.baseAddress, size)
+          count = recvmsg(descriptor, &message, Int32(MSG_DONTWAIT))
+        }
+      }
+    }
+    guard count == 0 else { return nil }
+    let file = control.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 16, as: Int32.self) }
+    guard file > 2 else { return nil }
+    defer { close(file) }
+    var (bytes, offset) = ([UInt8](repeating: 0, count: 4 << 20), 0)
+    while true {
+      let room = bytes.count - offset
+      let count = bytes.withUnsafeMutableBytes {
+        pread(file, $0.baseAddress.map { $0 + offset }, room, off_t(offset))
+      }
+      guard count > 0 else { break }
+      offset += count
+    }
+    return String(decoding: bytes[..<offset], as: UTF8.self)
+  }
+
   package var isSilent: Bool { next() == nil }
 }

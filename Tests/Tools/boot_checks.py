@@ -193,7 +193,7 @@ def interruptions():
 
 def fields():
     """The journal's own fields, by the native protocol."""
-    found = journal("-u", "tarn", "TARN_MIRROR=iso", "TARN_CODE=in-sync")
+    found = journal("-u", "tarn", "MIRROR=iso", "CODE=in-sync")
     check("journal: a pass is found by its mirror and its code", found, journal("-u", "tarn")[-2:])
     entry = found[-1] if found else {}
     check("journal: by the native protocol, as tarn's own",
@@ -202,7 +202,7 @@ def fields():
     check("journal: its priority", entry.get("PRIORITY") in ("5", "6"), entry)
     errors = journal("-u", "tarn", "-p", "err")
     check("journal: errors are found by their priority",
-          any(e.get("TARN_CODE") == "reload-rejected" for e in errors), errors)
+          any(e.get("CODE") == "reload-rejected" for e in errors), errors)
 
 
 def timer():

@@ -100,7 +100,7 @@ def watcher_killed():
     done = run(["tarn", "events", "iso"])
     check("watcher killed: the events tell it, with the reason",
           is_told and f"watch-lost: watcher-died: tarn-watch (process {before}) was killed by signal 9" in done.output, done)
-    found = journal("-u", "tarn", "TARN_MIRROR=iso", "TARN_CODE=watch-lost")
+    found = journal("-u", "tarn", "MIRROR=iso", "CODE=watch-lost")
     check("watcher killed: the journal has it as a warning", found and found[-1].get("PRIORITY") == "4", found[-1:])
     seconds = edit("rm one.iso")
     check(f"watcher killed: a deleted file is back, {told(seconds)}", seconds is not None and seconds <= LIMIT)
@@ -112,10 +112,10 @@ def watcher_killed():
 def watcher_ends():
     """With the agent, however that ends."""
     agent, number = pid(), watcher()
-    lost = len(journal("-u", "tarn", "TARN_CODE=watch-lost"))
+    lost = len(journal("-u", "tarn", "CODE=watch-lost"))
     done = run(["systemctl", "stop", "tarn"])
     check("watcher ends: with a stop", done.status == 0 and not facts(agent) and not facts(number), facts(number))
-    check("watcher ends: in order, not as one that died", len(journal("-u", "tarn", "TARN_CODE=watch-lost")) == lost,
+    check("watcher ends: in order, not as one that died", len(journal("-u", "tarn", "CODE=watch-lost")) == lost,
           journal("-u", "tarn")[-3:])
     check("watcher ends: a stop is a success", show("Result") == "success", show("Result"))
     os.unlink(FILE)

@@ -110,6 +110,13 @@ struct tarn_space_left {
 };
 int tarn_space(int descriptor, struct tarn_space_left *space);
 
+/// A file in memory with these bytes, which nobody can change any more; it is read from its beginning. Returns a descriptor.
+int tarn_sealed_memory(const void *bytes, size_t size);
+/// A descriptor that can be read once the child has ended.
+int tarn_open_process(int process);
+/// Sends a datagram that carries a descriptor and no byte to a Unix socket with a path.
+int tarn_send_descriptor(const char *path, int descriptor);
+
 /// The real path, to be freed by the caller; NULL with a negative errno in `error`.
 char *tarn_real_path(const char *path, int *error);
 /// Raises the soft limit of open files to the hard one.

@@ -91,6 +91,7 @@ extension Agent {
     if changes.agent, !parts.keepsLogForm {
       parts.logOutput.set(settings.agent.logFormat, environment: parts.environment)
     }
+    if changes.hooks { hooks.set(settings.hooks) }
     budget.setMirrors(Self.feeds(settings))
     if changes.limits { budget.setLimits(PlaceLimits(settings.limits)) }
     for action in actions { carryOut(action) }

@@ -28,7 +28,8 @@ extension Agent {
 
   /// How the agent itself is.
   func document() -> AgentDocument {
-    shared.withLock { shared in
+    let hooks = hooks.statuses
+    return shared.withLock { shared in
       var document = AgentDocument(
         version: Tarn.version, process: getpid(), started: started.rfc3339,
         settingsRead: shared.settingsRead.rfc3339)
@@ -53,6 +54,7 @@ extension Agent {
       document.rejected = shared.rejected
       document.settingsCheck = parts.paths.command("config check")
       document.needRestart = shared.needRestart
+      document.hooks = hooks
       return document
     }
   }

@@ -96,6 +96,7 @@ package final class Agent: Sendable {
   private let saving = Turns()
   /// One text file of metrics at a time.
   let writing = Turns()
+  let hooks: Hooks
   /// nil where nothing is recorded.
   private let lock: FileLock?
   private let ownSessions: Sessions?
@@ -137,6 +138,9 @@ package final class Agent: Sendable {
           pool: pool, log: parts.log, clock: parts.clock)
       }
     }
+    hooks = Hooks(
+      directory: lock == nil ? nil : parts.paths.state, credentials: parts.paths.credentials, log: parts.log,
+      clock: parts.clock, random: parts.random)
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
       parts.log.tell(
         .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
@@ -169,6 +173,7 @@ package final class Agent: Sendable {
 
   /// Runs until `end` was called and every pass has ended.
   package func run() {
+    hooks.set(settings.hooks)
     startWatching()
     notifier.ready(summary())
     tellMirrors()
@@ -210,6 +215,7 @@ package final class Agent: Sendable {
     }
     ownSessions?.end()
     save()
+    hooks.end()
     watcher.withLock { $0 }?.close()
     writeLastMetrics()
     tellListeners()
@@ -300,8 +306,8 @@ package final class Agent: Sendable {
     let rate = mirror?.rates.limit(at: moment.wall, in: schedules.local).map { max(1, $0 / count) }
     let now = parts.clock.monotonic()
     return AgentWork(
-      run: run, began: now, progress: PassProgress(clock: parts.clock), stop: StopFlag(),
-      rateControl: RateControl(rate), told: now)
+      run: run, rid: parts.random.uuid(), began: now, progress: PassProgress(clock: parts.clock),
+      stop: StopFlag(), rateControl: RateControl(rate), told: now)
   }
 
   private func start(_ name: String, _ run: UInt64) {
@@ -337,6 +343,7 @@ package final class Agent: Sendable {
       result.hints.retryAfter = budget.askedRest(mirror: name)
     }
     var isOver = false
+    var told: (mirror: AgentMirror, condition: MirrorCondition?)?
     while !isOver {
       let isSettled = approveAfter(name, &result)
       isOver = shared.change { shared in
@@ -348,6 +355,11 @@ package final class Agent: Sendable {
         let took = shared.mirrors[name]?.work.map { parts.clock.monotonic().elapsed(since: $0.began) }
         shared.mirrors[name]?.tally.ended(result, after: took)
         shared.metricsPace.note()
+        if let mirror = shared.mirrors[name] {
+          let condition = MirrorCondition(result.outcome) ?? mirror.condition
+          shared.mirrors[name]?.condition = condition
+          told = (mirror, condition)
+        }
         let withdrawn = shared.mirrors[name]?.withdrawn ?? 0
         shared.mirrors[name]?.work = nil
         shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
@@ -361,6 +373,7 @@ package final class Agent: Sendable {
         return true
       }
     }
+    if let told { tellEnded(told.mirror, told.condition, result) }
     if result.outcome == .busy { return tellBusy(name, outcome.message) }
     parts.log.tell(result.level, result.message, .of(mirror: name, code: result.code))
   }
@@ -410,6 +423,7 @@ package final class Agent: Sendable {
         old.flatMap { $0.isIn(settings.folder) ? $0.steering : nil }
         ?? PassSteering(paused: Set(kept?.pausedPaths ?? []))
       mirror.failure = kept?.failure
+      mirror.condition = kept?.condition ?? MirrorCondition(kept?.history.lastOutcome)
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.work = old?.work
@@ -465,7 +479,7 @@ package final class Agent: Sendable {
         kept.priority = mirror.priority
         kept.history = history
         kept.history.lastSuccess = nil
-        kept.failure = mirror.failure
+        (kept.failure, kept.condition) = (mirror.failure, mirror.condition)
         kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()
         kept.wishes = Array(wishes[name, default: []].prefix(AgentRecord.mostWishes))

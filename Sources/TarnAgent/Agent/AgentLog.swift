@@ -2,6 +2,7 @@ import Glibc
 package import Logging
 import TarnConfig
 import TarnCore
+import TarnFolder
 package import TarnRuntime
 
 /// Where the agent's messages go: one line each on standard error, or an entry of the journal with its fields. Any thread; lines
@@ -62,31 +63,50 @@ package final class LogOutput: Sendable {
 
   package func set(_ form: Form) { self.form.withLock { $0 = form } }
 
-  /// - Parameter message: escaped here; one line.
+  /// - Parameter message: escaped here. Only an entry of the journal has more than one line.
   fileprivate func write(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) {
-    let text = (fields.mirror.map { "\(Printable.escape($0)): " } ?? "") + Message.safe(message)
+    let front = fields.mirror.map { "\(Printable.escape($0)): " } ?? ""
+    let text = front + Message.safe(message)
     switch form.withLock({ $0 }) {
     case .text: line("\(now) \(level == .info ? "" : "\(level.rawValue): ")\(text)")
     case .prefixed: line("<\(level.priority)>\(text)")
     case .json: line(json(level, Message.safe(message), fields))
     case .journal:
-      let entry = Self.entry(level, text, fields)
-      // A journal that is away, or an entry that is too long for a datagram: the plain way still works.
-      if !Datagram.send(entry, to: journal) { line("<\(level.priority)>\(text)") }
+      let lines = message.split(separator: "\n", omittingEmptySubsequences: false).map {
+        Message.safe(String($0))
+      }
+      let entry = Self.entry(level, front + lines.joined(separator: "\n"), fields)
+      // Where the journal is away the plain way still works.
+      if !send(entry) { line("<\(level.priority)>\(text)") }
     }
+  }
+
+  /// One datagram; what is too long for one goes as a file of memory's.
+  private func send(_ entry: [UInt8]) -> Bool {
+    Datagram.send(entry, to: journal) || SealedMemory(entry)?.send(to: journal) == true
   }
 
   private var now: String { clock.time.rfc3339 }
 
   private func line(_ text: String) { write(Array("\(text)\n".utf8)) }
 
-  /// Fields of the journal's native protocol: `NAME=value` lines, for no value has a line end.
+  /// Fields of the journal's native protocol.
   private static func entry(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) -> [UInt8] {
-    var lines = ["MESSAGE=\(message)", "PRIORITY=\(level.priority)", "SYSLOG_IDENTIFIER=tarn"]
-    if let mirror = fields.mirror { lines.append("TARN_MIRROR=\(Printable.escape(mirror))") }
-    if let code = fields.code { lines.append("TARN_CODE=\(Printable.escape(code))") }
-    if let path = fields.path { lines.append("TARN_PATH=\(Printable.escape(path))") }
-    return Array((lines.joined(separator: "\n") + "\n").utf8)
+    let named: [(String, String?)] = [
+      ("MESSAGE", message), ("PRIORITY", String(level.priority)), ("SYSLOG_IDENTIFIER", "tarn"),
+      ("MIRROR", fields.mirror.map(Printable.escape)), ("CODE", fields.code.map(Printable.escape)),
+      ("PATH", fields.path.map(Printable.escape)),
+    ]
+    return named.flatMap { name, value in value.map { field(name, $0) } ?? [] }
+  }
+
+  /// `NAME=value`; a value of several lines has its length in front (eight bytes, the lowest first), so that none of them is taken
+  /// for a field.
+  private static func field(_ name: String, _ value: String) -> [UInt8] {
+    let bytes = Array(value.utf8)
+    guard bytes.contains(0x0A) else { return Array("\(name)=".utf8) + bytes + [0x0A] }
+    let length = (0..<8).map { UInt8(truncatingIfNeeded: UInt64(bytes.count) >> (8 * UInt64($0))) }
+    return Array("\(name)\n".utf8) + length + bytes + [0x0A]
   }
 
   private func json(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) -> String {

@@ -7,10 +7,14 @@ import TarnSchedule
 /// A pass or a repair that is at work.
 struct AgentWork: Sendable {
   let run: UInt64
+  /// For whom it is told to: a number that no other agent's pass has.
+  let rid: String
   let began: Instant
   let progress: PassProgress
   /// Ends it, or the approval that it carries out at the moment.
   var stop: StopFlag
+  /// Of a pass: hooks were told that it does its work.
+  var hasBegun = false
   /// Of a pass: it has looked at the folder, or found that it need not.
   var hasLooked = false
   let rateControl: RateControl
@@ -41,6 +45,8 @@ struct AgentMirror: Sendable {
   var priority = ControlCommand.Priority.normal
   /// Why the last pass did not do its work; nil when it did.
   var failure: PassFault?
+  /// How it is, as hooks were told; nil while nothing is known.
+  var condition: MirrorCondition?
   /// The rate that the settings ask for by the time of day.
   var rates: RateTimetable {
     RateTimetable(
@@ -76,7 +82,7 @@ struct AgentMirror: Sendable {
     if !follows(settings.feed) { mirror.failure = nil }
     guard !isIn(settings.folder) else { return mirror }
     mirror.steering = PassSteering()
-    mirror.failure = nil
+    (mirror.failure, mirror.condition) = (nil, nil)
     mirror.approved = nil
     return mirror
   }

@@ -95,6 +95,7 @@ struct AgentObserver: PassObserver {
     switch event {
     case .phase(let phase):
       change { $0.trouble = nil }
+      agent.tellBegun(mirror, number)
       agent.watchIfMissing(mirror)
       // Another repair may look now, and a host that was waited for has answered.
       agent.wake()

@@ -21,6 +21,8 @@ struct AgentRecord: Equatable, Sendable {
     var history = RunSchedule.History()
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: PassFault?
+    /// How the mirror is, as hooks were told.
+    var condition: MirrorCondition?
     /// The held plan that was approved while a pass was at work.
     var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
@@ -72,7 +74,7 @@ struct AgentRecord: Equatable, Sendable {
         ("attempt", history.lastAttempt.map { String($0.nanoseconds) }),
         ("held-until", history.heldUntil.map { String($0.nanoseconds) }),
         ("held-by", history.isHeldByFeed ? "feed" : nil), ("cut-short", history.wasCutShort ? "yes" : nil),
-        ("failure", mirror.failure?.message),
+        ("condition", mirror.condition?.rawValue), ("failure", mirror.failure?.message),
         ("failure-of", mirror.failure?.isOfFolder == true ? "folder" : nil), ("approved", mirror.approved),
       ]
       // The bytes of paths may be none of a text's.
@@ -148,6 +150,7 @@ extension AgentRecord.Mirror {
     history.isHeldByFeed = text("held-by") == "feed"
     history.wasCutShort = text("cut-short") == "yes"
     failure = text("failure").map { PassFault(message: $0, isOfFolder: text("failure-of") == "folder") }
+    condition = text("condition").flatMap { MirrorCondition(rawValue: $0) }
     approved = text("approved")
     pausedPaths = values["path", default: []].compactMap { text in
       Base64.decode(Array(text.utf8)).flatMap { try? RelativePath($0) }

@@ -90,7 +90,7 @@ final class Waker: Sendable {
   /// Tells the desktop (notify-send(1)).
   func notify(session: String, _ event: SessionEvent) {
     let text = "\(Units.count(event.finished ?? 0, "download")) finished, \(event.failed ?? 0) failed"
-    guard let program = Self.find("notify-send") else { return }
+    guard let program = ChildProgram.find("notify-send") else { return }
     let command = [program, "--app-name=Tarn", "Session \(session) is done", text]
     start(command, nil, of: session, []) { _ in }
   }
@@ -102,13 +102,7 @@ final class Waker: Sendable {
   ) {
     var variables = own + ["TARN_SESSION=\(session)"]
     if let socket { variables.append("TARN_SOCKET=\(socket)") }
-    var environment: [String] = []
-    for name in [
-      "PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "LANG",
-      "USER",
-    ] {
-      if let value = getenv(name) { environment.append("\(name)=\(String(cString: value))") }
-    }
+    let environment = ChildProgram.environment
     var words = command
     if let unit, let manager = Self.manager {
       words =
@@ -124,7 +118,7 @@ final class Waker: Sendable {
 
   /// Which systemd-run, of which manager, runs commands free of the agent's limits: the user's, or the system's for root; nil without one.
   private static var manager: [String]? {
-    guard let program = find("systemd-run") else { return nil }
+    guard let program = ChildProgram.find("systemd-run") else { return nil }
     if let directory = getenv("XDG_RUNTIME_DIR"),
       access("\(String(cString: directory))/systemd/private", F_OK) == 0
     {
@@ -133,50 +127,18 @@ final class Waker: Sendable {
     return geteuid() == 0 && access("/run/systemd/private", F_OK) == 0 ? [program] : nil
   }
 
-  /// A program in the directories of PATH.
-  private static func find(_ name: String) -> String? {
-    let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
-    return path.split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
-  }
-
   private static func runAndWait(_ command: [String], _ environment: [String], lock: String?) -> String {
     let held = lock.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) } ?? -1
     defer { if held >= 0 { Glibc.close(held) } }
     if lock != nil, held < 0 || flock(held, LOCK_EX | LOCK_NB) != 0 {
       return "it runs still, since an agent before this one"
     }
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    // A process group of its own: a signal to the agent's ends no program.
-    posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
-    var all = sigset_t()
-    sigfillset(&all)
-    posix_spawnattr_setsigdefault(&attributes, &all)
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
-    // The command has the lock, too.
-    if held >= 0 { posix_spawn_file_actions_adddup2(&actions, held, 3) }
-    let words: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
-    let variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
-    defer { for text in words + variables { free(text) } }
-    var process: pid_t = 0
-    let number = posix_spawn(&process, command[0], &actions, &attributes, words, variables)
-    guard number == 0 else {
-      return "\(Printable.escape(command[0])) cannot be run: \(String(cString: strerror(number)))"
+    do throws(ChildProgram.Failure) {
+      // The command has the lock, too.
+      let process = try ChildProgram.start(command, environment, held: held >= 0 ? held : nil)
+      return ChildProgram.wait(for: process).text
+    } catch {
+      return error.message
     }
-    var status: Int32 = 0
-    while waitpid(process, &status, 0) < 0 {
-      guard errno == EINTR else { return "it was lost sight of" }
-    }
-    let signal = status & 0x7F
-    return signal == 0 ? "it ended with status \((status >> 8) & 0xFF)" : "signal \(signal) ended it"
   }
 }

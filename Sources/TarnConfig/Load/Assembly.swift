@@ -6,16 +6,19 @@ struct Assembly {
   let merged: MergedSettings
   /// Where each mirror is first named.
   let mirrors: [String: SettingPlace]
+  /// The same of each hook.
+  let hooks: [String: SettingPlace]
   /// Whether every file could be read.
   let isWhole: Bool
   let paths: SettingsPaths
-  private(set) var problems: [SettingsProblem] = []
+  var problems: [SettingsProblem] = []
 
-  init(merged: MergedSettings, mirrors: [String: SettingPlace], isWhole: Bool, paths: SettingsPaths) {
-    self.merged = merged
-    self.mirrors = mirrors
-    self.isWhole = isWhole
-    self.paths = paths
+  init(
+    merged: MergedSettings, mirrors: [String: SettingPlace], hooks: [String: SettingPlace], isWhole: Bool,
+    paths: SettingsPaths
+  ) {
+    (self.merged, self.mirrors, self.hooks) = (merged, mirrors, hooks)
+    (self.isWhole, self.paths) = (isWhole, paths)
   }
 
   mutating func settings() -> Settings {
@@ -24,6 +27,7 @@ struct Assembly {
     settings.agent = agent()
     let names = mirrors.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     settings.mirrors = names.compactMap { mirror($0) }
+    settings.hooks = hooks.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.compactMap { hook($0) }
     return settings
   }
 
@@ -126,17 +130,17 @@ struct Assembly {
     return .command
   }
 
-  private mutating func refuse(
+  mutating func refuse(
     _ found: FoundSetting, _ code: SettingsProblem.Code, _ message: String, hint: String
   ) {
     problems.append(found.problem(code, message, hint: hint))
   }
 
-  private func text(_ name: String, _ table: SettingsTable) -> String? {
+  func text(_ name: String, _ table: SettingsTable) -> String? {
     if case .text(let text)? = merged.effective(name, in: table)?.value { text } else { nil }
   }
 
-  private func number(_ name: String, _ table: SettingsTable) -> Int? {
+  func number(_ name: String, _ table: SettingsTable) -> Int? {
     if case .number(let number)? = merged.effective(name, in: table)?.value { Int(number) } else { nil }
   }
 

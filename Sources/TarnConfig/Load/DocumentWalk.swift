@@ -24,6 +24,8 @@ struct DocumentWalk {
   private(set) var problems: [SettingsProblem] = []
   /// Where each mirror is first named.
   private(set) var mirrors: [String: SettingPlace] = [:]
+  /// The same of hooks.
+  private(set) var hooks: [String: SettingPlace] = [:]
 
   init(source: SettingsSource, rank: Int, values: ValueReading) {
     self.source = source
@@ -37,7 +39,7 @@ struct DocumentWalk {
       switch member.key {
       case "agent": settings(member, in: .agent)
       case "limits": settings(member, in: .limits)
-      case "mirror": mirrors(member)
+      case "hook", "mirror": named(member, of: member.key == "hook" ? .hook : .mirror)
       default: refuseTable(member)
       }
     }
@@ -52,7 +54,7 @@ struct DocumentWalk {
         hint: "it belongs below \(homes.joined(separator: " or "))", showing: .key)
       return
     }
-    let near = Spelling.nearest(member.key, ["mirror", "limits", "agent"])
+    let near = Spelling.nearest(member.key, ["mirror", "hook", "limits", "agent"])
     var mirror = "NAME"
     if case .table(let members) = member.node.value, let first = members.first?.key,
       MirrorSettings.isName(first),
@@ -62,43 +64,51 @@ struct DocumentWalk {
     }
     add(
       .unknownTable, member.keyPosition, "there is no table '\(name)'",
-      hint: near.map { "write [\($0 == "mirror" ? "mirror.\(mirror)" : $0)]" }
-        ?? "the tables are [agent], [limits] and [mirror.NAME]", showing: .key)
+      hint: near.map { "write [\(["mirror", "hook"].contains($0) ? "\($0).\(mirror)" : $0)]" }
+        ?? "the tables are [agent], [limits], [hook.NAME] and [mirror.NAME]", showing: .key)
   }
 
-  private mutating func mirrors(_ member: SettingNode.Member) {
+  /// - Parameter scope: of mirrors or of hooks.
+  private mutating func named(_ member: SettingNode.Member, of scope: Setting.Scope) {
+    let kind = scope.rawValue
     guard case .table(let members) = member.node.value else {
       add(
         .wrongType, member.keyPosition,
-        "'mirror' takes tables with names, and this is \(member.node.kindName)",
-        hint: "write [mirror.NAME] above each mirror", showing: .key)
+        "'\(kind)' takes tables with names, and this is \(member.node.kindName)",
+        hint: "write \(scope.header) above each \(kind)", showing: .key)
       return
     }
     for mirror in members where !isFull {
       let name = Redaction.short(mirror.key)
       guard case .table = mirror.node.value else {
-        let isSetting = Setting.find(mirror.key, in: .mirror) != nil
+        let isSetting = Setting.find(mirror.key, in: scope) != nil
         // `[[mirror.NAME]]` says which one is meant; a text below [mirror] may be anything.
         var isName = false
         if case .array = mirror.node.value { isName = !isSetting && MirrorSettings.isName(mirror.key) }
         add(
           .wrongType, mirror.keyPosition,
           isSetting
-            ? "'\(name)' stands below [mirror], which is no mirror's name"
-            : "the mirror '\(name)' takes a table, and this is \(mirror.node.kindName)",
+            ? "'\(name)' stands below [\(kind)], which is no \(kind)'s name"
+            : "the \(kind) '\(name)' takes a table, and this is \(mirror.node.kindName)",
           hint:
-            "write [mirror.\(isName ? SettingValue.key(mirror.key) : "NAME")] above the settings of the mirror",
+            "write [\(kind).\(isName ? SettingValue.key(mirror.key) : "NAME")] above the settings of the \(kind)",
           showing: .key)
         continue
       }
       guard MirrorSettings.isName(mirror.key) else {
         add(
-          .badName, mirror.keyPosition, "'\(name)' cannot be a mirror's name",
+          .badName, mirror.keyPosition, "'\(name)' cannot be a \(kind)'s name",
           hint: MirrorSettings.nameRule, showing: .key)
         continue
       }
-      mirrors[mirror.key] = mirrors[mirror.key] ?? SettingPlace(source: source, position: mirror.keyPosition)
-      settings(mirror, in: .mirror(mirror.key))
+      let place = SettingPlace(source: source, position: mirror.keyPosition)
+      if scope == .hook {
+        hooks[mirror.key] = hooks[mirror.key] ?? place
+        settings(mirror, in: .hook(mirror.key))
+      } else {
+        mirrors[mirror.key] = mirrors[mirror.key] ?? place
+        settings(mirror, in: .mirror(mirror.key))
+      }
     }
   }
 

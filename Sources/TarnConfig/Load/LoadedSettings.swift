@@ -83,12 +83,14 @@ package struct SettingsFileState: Sendable, Equatable {
 package enum SettingsTable: Sendable, Hashable {
   case agent
   case limits
+  case hook(String)
   case mirror(String)
 
   package var scope: Setting.Scope {
     switch self {
     case .agent: .agent
     case .limits: .limits
+    case .hook: .hook
     case .mirror: .mirror
     }
   }
@@ -98,6 +100,7 @@ package enum SettingsTable: Sendable, Hashable {
     switch self {
     case .agent: "[agent]"
     case .limits: "[limits]"
+    case .hook(let name): "[hook.\(SettingValue.key(name))]"
     case .mirror(let name): "[mirror.\(SettingValue.key(name))]"
     }
   }

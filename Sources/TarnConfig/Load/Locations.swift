@@ -86,6 +86,21 @@ enum FeedRule {
     return text
   }
 
+  /// Of a hook. Errors say nothing of the text: it may be the secret.
+  static func checkAddress(_ text: String, _ setting: Setting) throws(Refusal) -> String {
+    try refusePassword(
+      text, hint: "write the whole URL into a file of its own: \(setting.name) = { file = \"/path\" }")
+    let lower = text.lowercased()
+    let scheme = ["https://", "http://"].first { lower.hasPrefix($0) }
+    let rest = text.utf8.dropFirst(scheme?.utf8.count ?? 0)
+    guard scheme != nil, let first = rest.first, !"/?#".utf8.contains(first), URLPort.isSound(text),
+      text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+    else {
+      throw Refusal(.badValue, "takes \(setting.kind.takes)", hint: "write https://HOST/PATH")
+    }
+    return text
+  }
+
   static func refusePassword(_ text: String, hint: String) throws(Refusal) {
     guard !Redaction.carriesUser(text) else {
       throw Refusal(.urlWithPassword, "carries a user name or a password in its URL", hint: hint)

@@ -43,15 +43,28 @@ struct MergedSettings {
 
   /// By the bytes of their names.
   var mirrorTables: [SettingsTable] {
-    let names = Set(
-      values.keys.compactMap { key -> String? in
+    Self.sorted(
+      values.keys.compactMap { key in
         if case .mirror(let name) = key.table { name } else { nil }
-      })
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { .mirror($0) }
+      }
+    ).map { .mirror($0) }
+  }
+
+  /// The same.
+  var hookTables: [SettingsTable] {
+    Self.sorted(
+      values.keys.compactMap { key in
+        if case .hook(let name) = key.table { name } else { nil }
+      }
+    ).map { .hook($0) }
+  }
+
+  private static func sorted(_ names: [String]) -> [String] {
+    Set(names).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
   func records(_ settings: Settings) -> [SettingRecord] {
-    ([.agent, .limits] + mirrorTables).flatMap { table in
+    ([.agent, .limits] + hookTables + mirrorTables).flatMap { table in
       Setting.all(in: table.scope).compactMap { setting in record(setting, table, settings) }
     }
   }

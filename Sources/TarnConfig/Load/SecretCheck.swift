@@ -9,7 +9,7 @@ struct SecretCheck {
   let reading: any SettingsReading
 
   func problems() -> [SettingsProblem] {
-    merged.effective(in: [.agent] + merged.mirrorTables).compactMap { found in
+    merged.effective(in: [.agent] + merged.hookTables + merged.mirrorTables).compactMap { found in
       guard case .secret(let place) = found.value else { return nil }
       return problem(found, place)
     }

@@ -36,7 +36,7 @@ package struct SettingsLoader: Sendable {
     var loaded = LoadedSettings()
     let values = ValueReading(home: paths.home, schedules: schedules)
     var found: [FoundSetting] = []
-    var mirrors: [String: SettingPlace] = [:]
+    var (mirrors, hooks): ([String: SettingPlace], [String: SettingPlace]) = ([:], [:])
     for path in files(&loaded) {
       guard let source = document(path, &loaded) else { continue }
       var walk = DocumentWalk(source: source.source, rank: loaded.files.count, values: values)
@@ -44,6 +44,7 @@ package struct SettingsLoader: Sendable {
       found += walk.found
       loaded.problems += walk.problems.sorted { $0.position < $1.position }
       mirrors.merge(walk.mirrors) { first, _ in first }
+      hooks.merge(walk.hooks) { first, _ in first }
     }
     for (index, override) in paths.overrides.enumerated() {
       do throws(SettingsProblem) {
@@ -55,7 +56,8 @@ package struct SettingsLoader: Sendable {
     // What is missing may stand in the part that could not be read.
     let isWhole = !loaded.problems.contains { $0.severity == .error }
     let merged = MergedSettings(found)
-    var assembly = Assembly(merged: merged, mirrors: mirrors, isWhole: isWhole, paths: paths)
+    var assembly = Assembly(
+      merged: merged, mirrors: mirrors, hooks: hooks, isWhole: isWhole, paths: paths)
     let settings = assembly.settings()
     loaded.problems += assembly.problems
     loaded.problems += FolderCheck(merged: merged, home: paths.home, reading: reading)
@@ -76,7 +78,9 @@ package struct SettingsLoader: Sendable {
     of override: SettingOverride, rank: Int, _ values: ValueReading
   ) throws(SettingsProblem) -> FoundSetting {
     let table: SettingsTable = override.scope == .agent ? .agent : .limits
-    guard override.scope != .mirror, let setting = Setting.find(override.name, in: override.scope) else {
+    guard [.agent, .limits].contains(override.scope),
+      let setting = Setting.find(override.name, in: override.scope)
+    else {
       throw SettingsProblem(
         code: .unknownSetting, origin: override.origin,
         message: "\(table.header) has no setting '\(Redaction.short(override.name))'", hint: nil)

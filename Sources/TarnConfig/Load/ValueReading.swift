@@ -85,6 +85,9 @@ struct ValueReading {
       return .text(try checked(text, as: setting))
     case (.patterns, .array(let nodes)):
       return .texts(try each(nodes) { node throws(Refusal) in try text(node, setting) })
+    case (.command, .array(let nodes)), (.words, .array(let nodes)), (.names, .array(let nodes)):
+      return .texts(try list(nodes, setting))
+    case (.address, .text(let text)): return .text(try FeedRule.checkAddress(text, setting))
     case (.path, .text(let text)): return .text(try path(text))
     case (.feed, .text(let text)): return .text(try FeedRule.check(text))
     case (.secretFile, .text(let text)): return .secret(.file(try path(text)))
@@ -97,7 +100,8 @@ struct ValueReading {
           hint: "a port is a number from 1 to 65535: write for example \(setting.name) = \(setting.example)")
       }
       return .text(text)
-    case (.secretFile, .table(let members)), (.secretURL, .table(let members)):
+    case (.secretFile, .table(let members)), (.secretURL, .table(let members)),
+      (.address, .table(let members)):
       return .secret(try secret(members, setting))
     case (.rates, .array(let nodes)): return .rates(try rates(nodes))
     case (.calendar, .text(let text)):
@@ -115,6 +119,25 @@ struct ValueReading {
     }
   }
 
+  /// A list that has something in it.
+  private func list(_ nodes: [SettingNode], _ setting: Setting) throws(Refusal) -> [String] {
+    let texts = try each(nodes) { node throws(Refusal) in
+      let text = try text(node, setting)
+      if case .words(let words) = setting.kind, !words.contains(text) {
+        throw Refusal(
+          .badValue, "takes \(setting.kind.takes), not '\(Redaction.short(text))'",
+          hint: Spelling.nearest(text, words).map { "write \"\($0)\"" }, position: node.position)
+      }
+      return text
+    }
+    guard texts.first?.isEmpty == false else {
+      throw Refusal(
+        .badValue, "takes \(setting.kind.takes)",
+        hint: "write for example \(setting.name) = \(setting.example), or leave it out")
+    }
+    return texts
+  }
+
   private func checked(_ text: String, as setting: Setting) throws(Refusal) -> String {
     let isTaken =
       switch setting.kind {
@@ -123,7 +146,7 @@ struct ValueReading {
       case .rate: Units.rate(text) != nil
       case .span(let word): text == word || Units.duration(text).map { $0 > 0 } ?? false
       case .interval: try isInterval(text)
-      case .address: ListenAddress(text) != nil
+      case .socketAddress: ListenAddress(text) != nil
       case .choice(let words): words.contains(text)
       default: true
       }

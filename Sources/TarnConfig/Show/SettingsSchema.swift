@@ -18,6 +18,15 @@ package enum SettingsSchema {
           ("agent", table(.agent, "The agent's own affairs")),
           ("limits", table(.limits, "What all mirrors share")),
           (
+            "hook",
+            .object([
+              ("description", .text("Whom to tell of what happens, each in a table of its own: [hook.NAME]")),
+              ("type", .text("object")),
+              ("propertyNames", .object([("pattern", .text(namePattern)), ("maxLength", .number(64))])),
+              ("additionalProperties", table(.hook, "One of command, webhook and ping")),
+            ])
+          ),
+          (
             "mirror",
             .object([
               ("description", .text("Mirrors, each in a table of its own: [mirror.NAME]")),
@@ -40,6 +49,10 @@ package enum SettingsSchema {
       ("additionalProperties", .boolean(false)),
       ("properties", .object(Setting.all(in: scope).map { ($0.name, schema(of: $0)) })),
     ]
+    if scope == .hook {
+      let ways = ["command", "webhook", "ping"].map { JSONValue.object([("required", .list([.text($0)]))]) }
+      members.append(("oneOf", .list(ways)))
+    }
     if scope == .mirror {
       members.append(("not", .object([("required", .list([.text("every"), .text("schedule")]))])))
     }
@@ -69,13 +82,21 @@ package enum SettingsSchema {
     case .rate: pattern("\(size)(/s)?|off")
     case .span(let word): pattern(span + (word.map { "|\($0)" } ?? ""))
     case .interval: pattern(span)
-    case .address: pattern("(([0-9.]+|localhost|\\[[0-9a-fA-F:.]+\\]):)?[0-9]{1,5}")
+    case .socketAddress: pattern("(([0-9.]+|localhost|\\[[0-9a-fA-F:.]+\\]):)?[0-9]{1,5}")
     case .choice(let words): [("enum", .list(words.map { .text($0) }))]
     case .text: [("type", .text("string"))]
     case .patterns: strings
     case .path: path
     case .secretFile: [("anyOf", .list([.object(path)] + places))]
     case .secretURL: [("anyOf", .list([.object([("type", .text("string"))])] + places))]
+    case .command, .names: strings + [("minItems", .number(1))]
+    case .words(let words):
+      [
+        ("type", .text("array")), ("minItems", .number(1)),
+        ("items", .object([("enum", .list(words.map { .text($0) }))])),
+      ]
+    case .address:
+      [("anyOf", .list([.object(pattern("[Hh][Tt][Tt][Pp][Ss]?://[^@/?# ]+([/?#][^ ]*)?"))] + places))]
     case .feed:
       pattern(
         "/.*|(\(Self.remoteSchemes))://[^@/?# ]+([/?#][^ ]*)?|[Ff][Ii][Ll][Ee]://(localhost)?/.*")

@@ -3,10 +3,10 @@ package import TarnCore
 /// One setting: the source of what is read, shown, documented and put into the schema.
 package struct Setting: Sendable, Equatable {
   package enum Scope: String, Sendable, CaseIterable {
-    case agent, limits, mirror
+    case agent, limits, hook, mirror
 
     /// As it is written: `[mirror.NAME]`.
-    package var header: String { self == .mirror ? "[mirror.NAME]" : "[\(rawValue)]" }
+    package var header: String { [.hook, .mirror].contains(self) ? "[\(rawValue).NAME]" : "[\(rawValue)]" }
   }
 
   package var scope: Scope
@@ -21,7 +21,7 @@ package struct Setting: Sendable, Equatable {
   /// Which option of a pass this is.
   package var option: PassOptions.Name?
 
-  package static let all: [Setting] = agent + limits + mirror
+  package static let all: [Setting] = agent + limits + hook + mirror
 
   package static func find(_ name: String, in scope: Scope) -> Setting? {
     index[scope]?[name]
@@ -63,7 +63,7 @@ package struct Setting: Sendable, Equatable {
       help: "A text file of metrics for Prometheus' node exporter; its name ends in .prom",
       example: "\"/var/lib/prometheus/node-exporter/tarn.prom\""),
     Setting(
-      scope: .agent, name: "metrics-listen", kind: .address,
+      scope: .agent, name: "metrics-listen", kind: .socketAddress,
       help: "Where Prometheus may ask for the metrics with metrics-token; a port alone is one of 127.0.0.1",
       example: "\"127.0.0.1:9754\""),
     Setting(
@@ -91,6 +91,43 @@ package struct Setting: Sendable, Equatable {
       scope: .limits, name: "rate", kind: .rates,
       help: "The same at some times of the day; the first that holds, at other times limit-rate",
       example: "[{ at = \"Mon..Fri 08:00-18:00\", limit = \"2MiB/s\" }]"),
+  ]
+
+  private static let hook = [
+    Setting(
+      scope: .hook, name: "command", kind: .command,
+      help:
+        "A program and its arguments, without a shell; it has TARN_ variables, and JSON on its standard input",
+      example: "[\"/usr/local/bin/tell\", \"--now\"]"),
+    Setting(
+      scope: .hook, name: "webhook", kind: .address, help: "POST the JSON to this URL",
+      example: "\"https://example.org/hook\""),
+    Setting(
+      scope: .hook, name: "ping", kind: .address,
+      help: "Tell a monitor of passes, as healthchecks.io has it: /start, /fail, /STATUS, rid",
+      example: "{ file = \"/etc/tarn/secret/ping-url\" }"),
+    Setting(
+      scope: .hook, name: "mirrors", kind: .names, help: "Only of these mirrors; unset: of all",
+      example: "[\"iso\"]"),
+    Setting(
+      scope: .hook, name: "events", kind: .words(HookEvent.allCases.map(\.rawValue)),
+      help: "What it is told of; unset: failing, held and recovered, and of a ping started and ended",
+      example: "[\"failing\", \"recovered\"]"),
+    Setting(
+      scope: .hook, name: "timeout", kind: .span(or: nil), help: "How long an attempt may take",
+      standard: "\"30s\"", example: "\"10s\""),
+    Setting(
+      scope: .hook, name: "retries", kind: .number(0...100, or: nil),
+      help: "Attempts after the first, after pauses that grow from 5 s to 15 min", standard: "10",
+      example: "3"),
+    Setting(
+      scope: .hook, name: "secret", kind: .secretFile,
+      help: "The key that signs a webhook: X-Hub-Signature-256 has the HMAC-SHA256 of the body",
+      example: "{ file = \"/etc/tarn/secret/hook-key\" }"),
+    Setting(
+      scope: .hook, name: "header-file", kind: .secretFile,
+      help: "Send the 'Name: value' lines of this file with a webhook or a ping",
+      example: "{ credential = \"hook-headers\" }"),
   ]
 
   private static let mirror =

@@ -28,7 +28,15 @@ package enum SettingKind: Sendable, Equatable {
   case secretURL
   case feed
   /// An IP address and a port, or a port.
+  case socketAddress
+  /// A program and its arguments.
+  case command
+  /// An http or https URL, or where a secret one lies.
   case address
+  /// Some of these words, in any order.
+  case words([String])
+  /// Names of mirrors.
+  case names
   /// `[{ at = "08:00-18:00", limit = "2MiB/s" }]`.
   case rates
   /// One expression of systemd.time(7), or a list of them.
@@ -54,7 +62,12 @@ package enum SettingKind: Sendable, Equatable {
     case .secretURL:
       "a URL such as \"http://host:port\", or { file = \"/path\" } or { credential = \"name\" }"
     case .feed: "a URL such as \"https://example.org/SHA256SUMS\", or an absolute path"
-    case .address: "an address such as \"127.0.0.1:9754\" or \"[::1]:9754\", or a port"
+    case .socketAddress: "an address such as \"127.0.0.1:9754\" or \"[::1]:9754\", or a port"
+    case .command: "a list such as [\"/usr/local/bin/tell\", \"--now\"], a program and its arguments"
+    case .address:
+      "a URL such as \"https://example.org/path\", or { file = \"/path\" } or { credential = \"name\" }"
+    case .words(let words): "a list of " + words.map { "\"\($0)\"" }.joined(separator: ", ")
+    case .names: "a list of names of mirrors"
     case .rates: "a list such as [{ at = \"08:00-18:00\", limit = \"2MiB/s\" }]"
     case .calendar: "a time such as \"Mon..Fri *-*-* 06:00\", or a list of them"
     }
@@ -63,7 +76,7 @@ package enum SettingKind: Sendable, Equatable {
   private static func or(_ word: String?) -> String { word.map { ", or \"\($0)\"" } ?? "" }
 
   /// Names where a secret lies.
-  package var isSecret: Bool { self == .secretFile || self == .secretURL }
+  package var isSecret: Bool { [.secretFile, .secretURL, .address].contains(self) }
 }
 
 /// A value as it was written, read and checked for itself.

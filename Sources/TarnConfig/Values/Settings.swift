@@ -5,6 +5,8 @@ package import TarnSchedule
 package struct Settings: Sendable, Equatable {
   /// By name, in the order of its bytes.
   package var mirrors: [MirrorSettings] = []
+  /// By name, in the order of its bytes.
+  package var hooks: [HookSettings] = []
   package var limits = LimitSettings()
   package var agent = AgentSettings()
 
@@ -62,6 +64,46 @@ package struct MirrorSettings: Sendable, Equatable {
       && Printable.escape(name) == name
       && name.unicodeScalars.allSatisfy { !"/.:".unicodeScalars.contains($0) && !$0.properties.isWhitespace }
   }
+}
+
+/// Whom to tell of what happens to mirrors, and how.
+package struct HookSettings: Sendable, Equatable {
+  package enum Way: Sendable, Equatable {
+    /// A program and its arguments; no shell.
+    case command([String])
+    case webhook(HookAddress)
+    /// As healthchecks.io takes them.
+    case ping(HookAddress)
+  }
+
+  package var name: String
+  package var way: Way
+  /// Those whose events it hears; nil for all.
+  package var mirrors: Set<String>?
+  package var events: Set<HookEvent>
+  /// Seconds that an attempt may take.
+  package var timeout: Int64 = 30
+  /// Attempts after the first.
+  package var retries = 10
+  /// Signs the body of a webhook.
+  package var secret: SecretPlace?
+  /// `Name: value` lines for a webhook or a ping.
+  package var headerFile: SecretPlace?
+
+  package init(name: String, way: Way) {
+    (self.name, self.way) = (name, way)
+    events = Set(if case .ping = way { HookEvent.passes } else { HookEvent.changes })
+  }
+
+  package func hears(_ event: HookEvent, of mirror: String) -> Bool {
+    events.contains(event) && (mirrors?.contains(mirror) ?? true)
+  }
+}
+
+/// Where a webhook or a ping goes; the address itself may be the secret.
+package enum HookAddress: Sendable, Equatable {
+  case url(String)
+  case secret(SecretPlace)
 }
 
 /// What all mirrors share.

@@ -6,6 +6,7 @@ package struct SettingsChanges: Sendable, Equatable {
   package var changed: [String] = []
   /// Not to be disturbed.
   package var untouched: [String] = []
+  package var hooks = false
   package var limits = false
   package var agent = false
   /// Settings that only a restart takes up, as `agent.socket`: all that differ from those that the agent began with.
@@ -13,7 +14,9 @@ package struct SettingsChanges: Sendable, Equatable {
 
   package init() {}
 
-  package var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty && !limits && !agent }
+  package var isEmpty: Bool {
+    added.isEmpty && removed.isEmpty && changed.isEmpty && !hooks && !limits && !agent
+  }
 }
 
 extension Settings {
@@ -27,6 +30,7 @@ extension Settings {
       }
     }
     changes.removed = old.mirrors.map(\.name).filter { mirror($0) == nil }
+    changes.hooks = hooks != old.hooks
     changes.limits = limits != old.limits
     changes.agent = agent != old.agent
     return changes

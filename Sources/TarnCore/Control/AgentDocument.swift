@@ -40,6 +40,9 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   /// is named twice.
   package var restingHosts: [RestingHost] = []
 
+  /// Whom it tells of what happens; nil where the settings name nobody, and from an agent that does not say.
+  package var hooks: [HookStatus]?
+
   package struct RestingHost: Codable, Sendable, Equatable {
     package var host: String
     /// Now, while one request tries whether it is back.
@@ -62,5 +65,24 @@ package struct AgentDocument: Codable, Sendable, Equatable {
     self.process = process
     self.started = started
     self.settingsRead = settingsRead
+  }
+}
+
+/// How a hook of a running agent is.
+package struct HookStatus: Codable, Sendable, Equatable {
+  package var name: String
+  /// `good` or `failing`.
+  package var state: String
+  /// Attempts in a row that failed, since when (RFC 3339), and why the last one did.
+  package var failures = 0
+  package var since: String?
+  package var message: String?
+  /// Events that it is still to be told, and those that it will never be.
+  package var waiting = 0
+  package var dropped: UInt64 = 0
+
+  package init(name: String, state: String) {
+    self.name = name
+    self.state = state
   }
 }

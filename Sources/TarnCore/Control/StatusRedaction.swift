@@ -19,6 +19,7 @@ extension AgentDocument {
     document.settingsCheck = nil
     document.needRestart = []
     document.restingHosts = []
+    document.hooks = nil
     return document
   }
 }

@@ -42,8 +42,25 @@ enum AgentText {
       guard let mirrors, let theirs = host.mirrors else { return true }
       return !Set(mirrors).isDisjoint(with: theirs)
     }
+    lines += (agent.hooks ?? []).compactMap { trouble($0) }.map { style.paint("hook:", .warning) + " " + $0 }
     lines += hosts.map { style.paint("host:", .warning) + " " + rest($0, now: now) }
     return lines
+  }
+
+  /// `chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events wait`; nil where all is well.
+  private static func trouble(_ hook: HookStatus) -> String? {
+    var parts: [String] = []
+    if hook.state == "failing" {
+      let since = hook.since.map { " since \(Printable.escape($0))" } ?? ""
+      parts.append(
+        "fails\(since), \(Numbers.count(hook.failures, "attempt")): "
+          + Message.safe(hook.message ?? "it does not say why"))
+      if hook.waiting > 0 { parts.append("\(Numbers.count(hook.waiting, "event")) to be told") }
+    }
+    if hook.dropped > 0 {
+      parts.append("\(Numbers.count(Int(clamping: hook.dropped), "event")) lost since the agent began")
+    }
+    return parts.isEmpty ? nil : "\(Printable.escape(hook.name)): \(parts.joined(separator: "; "))"
   }
 
   /// In place of these lines.

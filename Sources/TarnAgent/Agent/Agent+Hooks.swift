@@ -1,0 +1,64 @@
+import TarnConfig
+import TarnCore
+import TarnRuntime
+import TarnSchedule
+
+/// What hooks are told of passes.
+extension Agent {
+  /// A pass has the folder, and does its work now. What else reports is no pass.
+  func tellBegun(_ name: String, _ number: UInt64) {
+    let begun = shared.withLock { shared -> (AgentMirror, AgentWork)? in
+      guard let mirror = shared.mirrors[name], let work = mirror.work, work.run == number, !work.hasBegun
+      else { return nil }
+      shared.mirrors[name]?.work?.hasBegun = true
+      return (mirror, work)
+    }
+    guard let (mirror, work) = begun else { return }
+    hooks.tell(.started, of: name) {
+      document(.started, mirror, work)
+    }
+  }
+
+  /// - Parameters:
+  ///   - mirror: with its pass, as it was before the end.
+  ///   - condition: as it is now.
+  func tellEnded(_ mirror: AgentMirror, _ condition: MirrorCondition?, _ result: RunOutcome) {
+    guard let work = mirror.work, ![.cancelled, .busy].contains(result.outcome) else { return }
+    let events = [.ended, condition?.event(after: mirror.condition)].compactMap { $0 as HookEvent? }
+    for event in events {
+      hooks.tell(event, of: mirror.settings.name) {
+        var document = document(event, mirror, work)
+        document.state = condition
+        (document.code, document.message, document.hint) = (result.code, result.message, result.hint)
+        document.exitStatus = result.exitStatus
+        document.hasReport = result.words != nil
+        (document.counts, document.bytes) = (result.words?.counts.named, result.words?.report.bytes.named)
+        document.setText()
+        return document
+      }
+    }
+  }
+
+  private func document(_ event: HookEvent, _ mirror: AgentMirror, _ work: AgentWork) -> HookDocument {
+    var document = HookDocument(
+      id: parts.random.uuid(), time: parts.clock.time, event: event, mirror: mirror.settings.name,
+      feed: Redaction.text(mirror.settings.feed), folder: mirror.settings.folder, run: work.run,
+      rid: work.rid,
+      host: hooks.host)
+    (document.state, document.before) = (mirror.condition, mirror.condition)
+    document.setText()
+    return document
+  }
+}
+
+extension MirrorCondition {
+  /// nil for what says nothing of the mirror.
+  init?(_ outcome: RunSchedule.Outcome?) {
+    switch outcome {
+    case .succeeded: self = .good
+    case .failedTransient, .failedPermanent: self = .failing
+    case .held: self = .held
+    case .cancelled, .busy, nil: return nil
+    }
+  }
+}

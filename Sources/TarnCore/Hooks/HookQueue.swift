@@ -1,0 +1,203 @@
+/// What hooks are still to be told. A value: its owner carries out what it gives, and says what came of it.
+///
+/// Each hook has a line of its own, and is told one thing at a time, in order. One that fails is tried again after a pause that grows,
+/// and holds up no other.
+package struct HookQueue: Sendable {
+  /// Something to be told to one hook.
+  package struct Item: Codable, Sendable, Equatable {
+    package var hook: String
+    package var document: HookDocument
+    /// That failed.
+    package var attempts = 0
+  }
+
+  package enum Result: Sendable, Equatable {
+    case delivered
+    /// - Parameters:
+    ///   - message: without secrets.
+    ///   - isTransient: another attempt may help.
+    ///   - retryAfter: seconds that the other end asked for.
+    case failed(String, isTransient: Bool, retryAfter: Int64? = nil)
+  }
+
+  package enum Verdict: Sendable, Equatable {
+    /// - Parameter isBack: it had failed before.
+    case delivered(isBack: Bool)
+    /// - Parameters:
+    ///   - seconds: until then.
+    ///   - isFirst: it had worked before, or was not tried.
+    case again(in: Double, isFirst: Bool)
+    /// The item is dropped.
+    case gaveUp
+    /// The hook is no more.
+    case unknown
+  }
+
+  /// How a hook is.
+  package struct Health: Sendable, Equatable {
+    /// Attempts in a row that failed, since when, and what was said last.
+    package var failures = 0
+    package var since: Timestamp?
+    package var message: String?
+    /// Items that were lost: there were too many, or attempts were given up.
+    package var dropped: UInt64 = 0
+    /// Items that wait, the one at work among them.
+    package var waiting = 0
+  }
+
+  private enum Phase: Equatable {
+    case idle
+    /// Its first item is being told.
+    case atWork
+    case resting(until: Instant)
+  }
+
+  private struct Line {
+    var items: [Item] = []
+    var phase = Phase.idle
+    var health = Health()
+
+    func isDue(_ now: Instant) -> Bool {
+      switch phase {
+      case .idle: true
+      case .atWork: false
+      case .resting(let until): until <= now
+      }
+    }
+  }
+
+  /// Of all hooks together.
+  package static let most = 1000
+  /// Hooks that are told something at a time.
+  package static let mostAtWork = 8
+  /// Of one that fails: 5 s, doubled up to 15 min.
+  package static let backOff = BackOff(base: 5, most: 900)
+  /// Seconds: the other end may ask for no longer pause.
+  package static let mostAsked: Int64 = 3600
+
+  private var lines: [String: Line] = [:]
+  /// Changes with each item that comes or goes.
+  package private(set) var generation: UInt64 = 0
+
+  package init() {}
+
+  /// Goes on with what an earlier process left.
+  package init(_ items: [Item]) {
+    for item in items.suffix(Self.most) { lines[item.hook, default: Line()].items.append(item) }
+  }
+
+  /// All that is to be told, also what is at work: it may not have come through.
+  package var items: [Item] { lines.sorted { $0.key < $1.key }.flatMap(\.value.items) }
+
+  package var count: Int { lines.values.reduce(0) { $0 + $1.items.count } }
+
+  private var atWork: Int { lines.values.count { $0.phase == .atWork } }
+
+  /// Nothing is being told.
+  package var isResting: Bool { atWork == 0 }
+
+  /// - Returns: what was dropped to make room, the oldest of the hook that has most; nil for nothing.
+  package mutating func add(_ document: HookDocument, to hook: String) -> Item? {
+    var dropped: Item?
+    if count >= Self.most,
+      let longest = lines.max(by: { ($0.value.items.count, $1.key) < ($1.value.items.count, $0.key) })?.key
+    {
+      // The first one may be on its way.
+      let index = lines[longest]?.phase == .atWork ? 1 : 0
+      if let line = lines[longest], line.items.indices.contains(index) {
+        dropped = lines[longest]?.items.remove(at: index)
+        lines[longest]?.health.dropped += 1
+      }
+    }
+    lines[hook, default: Line()].items.append(Item(hook: hook, document: document))
+    generation += 1
+    return dropped
+  }
+
+  /// What is to be told now.
+  package mutating func begin(now: Instant) -> [Item] {
+    var begun: [Item] = []
+    var room = Self.mostAtWork - atWork
+    for name in lines.keys.sorted() where room > 0 {
+      guard let line = lines[name], let first = line.items.first, line.isDue(now) else { continue }
+      lines[name]?.phase = .atWork
+      begun.append(first)
+      room -= 1
+    }
+    return begun
+  }
+
+  /// What came of a hook's first item.
+  ///
+  /// - Parameter random: in 0..<1.
+  package mutating func ended(
+    _ hook: String, _ result: Result, retries: Int, now: Moment, random: Double
+  ) -> Verdict {
+    guard let line = lines[hook], line.phase == .atWork else { return .unknown }
+    generation += 1
+    switch result {
+    case .delivered:
+      lines[hook]?.items.removeFirst()
+      lines[hook]?.phase = .idle
+      lines[hook]?.health.clear()
+      return .delivered(isBack: line.health.failures > 0)
+    case .failed(let message, let isTransient, let asked):
+      lines[hook]?.health.add(message, now: now.wall)
+      let attempts = line.items[0].attempts + 1
+      guard isTransient, attempts <= retries else {
+        lines[hook]?.items.removeFirst()
+        lines[hook]?.health.dropped += 1
+        lines[hook]?.phase = .idle
+        return .gaveUp
+      }
+      lines[hook]?.items[0].attempts = attempts
+      let pause = Self.backOff.ceiling(attempts) * (1 + random) / 2
+      let seconds = max(pause, Double(min(asked ?? 0, Self.mostAsked)))
+      lines[hook]?.phase = .resting(until: now.monotonic + .bounded(seconds: seconds))
+      return .again(in: seconds, isFirst: line.health.failures == 0)
+    }
+  }
+
+  /// Until something is due: zero where it is already, nil where that hangs on what is at work.
+  package func wait(now: Instant) -> Duration? {
+    guard atWork < Self.mostAtWork else { return nil }
+    return lines.values.compactMap { line -> Duration? in
+      switch line.phase {
+      case _ where line.items.isEmpty: nil
+      case .atWork: nil
+      case .idle: .zero
+      case .resting(let until): until.remaining(at: now)
+      }
+    }.min()
+  }
+
+  /// Others are no more; a pause is over, for the settings may have mended what failed.
+  ///
+  /// - Returns: what is dropped.
+  package mutating func keep(_ hooks: Set<String>) -> [Item] {
+    let gone = lines.filter { !hooks.contains($0.key) }
+    for name in gone.keys { lines[name] = nil }
+    for name in lines.keys {
+      if case .resting = lines[name]?.phase { lines[name]?.phase = .idle }
+    }
+    if !gone.isEmpty { generation += 1 }
+    return gone.values.flatMap(\.items)
+  }
+
+  package func health(of hook: String) -> Health {
+    guard let line = lines[hook] else { return Health() }
+    var health = line.health
+    health.waiting = line.items.count
+    return health
+  }
+}
+
+extension HookQueue.Health {
+  fileprivate mutating func add(_ message: String, now: Timestamp) {
+    failures += 1
+    since = since ?? now
+    self.message = message
+  }
+
+  fileprivate mutating func clear() { (failures, since, message) = (0, nil, nil) }
+}
