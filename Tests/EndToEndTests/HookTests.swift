@@ -36,7 +36,7 @@ final class HookTests: AgentHouse {
   private func sync() throws -> Int32 { try tarn("sync", "files").status }
 
   private func fail() throws {
-    try server.files.remove("SHA256SUMS")
+    if server.files.exists("SHA256SUMS") { try server.files.remove("SHA256SUMS") }
     #expect(try sync() == 66)
   }
 
@@ -106,11 +106,11 @@ final class HookTests: AgentHouse {
     #expect(place.text("home/events") == "failing http-404\nrecovered in-sync\n")
     #expect(place.text("home/told")?.contains("\"event\":\"recovered\"") == true)
     // A secret is nowhere but in its file and on its way.
-    let seen =
-      try restarted + end() + tarn("config", "show").output + tarn("config", "check").output
-      + (place.text("state/agent") ?? "") + (place.text("state/hooks.json") ?? "")
-    #expect(!seen.contains("hunter2"), "\(seen)")
-    #expect(seen.contains("hooks.json") == false && place.text("state/hooks.json") == "[]\n")
+    var seen = [restarted, try end()]
+    seen += [try tarn("config", "show").output, try tarn("config", "check").output]
+    seen += ["agent", "hooks.json"].compactMap { place.text("state/" + $0) }
+    #expect(!seen.joined().contains("hunter2"), "\(seen)")
+    #expect(place.text("state/hooks.json") == "[]\n")
   }
 
   /// As healthchecks.io has it: each pass begins and ends under one id.
@@ -139,7 +139,7 @@ final class HookTests: AgentHouse {
 
   /// 500 and silence are tried again; the status warns meanwhile, and no pass waits.
   @Test func aHookThatFailsIsAWarningAndTriedAgain() throws {
-    receiver.answer(500, HookServer.Answer.silence, 200)
+    receiver.answer(500, HookServer.silence, 200)
     try hooks(
       """
       [hook.chat]
@@ -167,6 +167,6 @@ final class HookTests: AgentHouse {
     #expect(Set(requests.prefix(3).map { $0.headers["x-tarn-delivery"] }).count == 1, "the same event")
     let log = try end()
     #expect(log.contains("hook chat: the answer was HTTP 500; trying again in"), "\(log)")
-    #expect(log.contains("hook chat: no answer in time") || log.contains("hook chat: told"), "\(log)")
+    #expect(log.contains("notice: hook chat: told"), "\(log)")
   }
 }

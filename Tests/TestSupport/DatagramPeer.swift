@@ -40,7 +40,7 @@ package final class DatagramPeer {
     let size = control.count
     withUnsafeMutablePointer(to: &byte) { byte in
       control.withUnsafeMutableBytes { control in
-        var part = iovec(iov_base: byte, iov_len: 1)
+        var part = iovec(iov_base: UnsafeMutableRawPointer(byte), iov_len: 1)
         withUnsafeMutablePointer(to: &part) { part in
           var message = msghdr()
           (message.msg_iov, message.msg_iovlen) = (part, 1)

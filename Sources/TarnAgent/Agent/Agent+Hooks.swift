@@ -15,7 +15,7 @@ extension Agent {
     }
     guard let (mirror, work) = begun else { return }
     hooks.tell(.started, of: name) {
-      document(.started, mirror, work)
+      newDocument(.started, mirror, work)
     }
   }
 
@@ -24,10 +24,11 @@ extension Agent {
   ///   - condition: as it is now.
   func tellEnded(_ mirror: AgentMirror, _ condition: MirrorCondition?, _ result: RunOutcome) {
     guard let work = mirror.work, ![.cancelled, .busy].contains(result.outcome) else { return }
-    let events = [.ended, condition?.event(after: mirror.condition)].compactMap { $0 as HookEvent? }
+    var events = [HookEvent.ended]
+    if let change = condition?.event(after: mirror.condition) { events.append(change) }
     for event in events {
       hooks.tell(event, of: mirror.settings.name) {
-        var document = document(event, mirror, work)
+        var document = newDocument(event, mirror, work)
         document.state = condition
         (document.code, document.message, document.hint) = (result.code, result.message, result.hint)
         document.exitStatus = result.exitStatus
@@ -39,7 +40,7 @@ extension Agent {
     }
   }
 
-  private func document(_ event: HookEvent, _ mirror: AgentMirror, _ work: AgentWork) -> HookDocument {
+  private func newDocument(_ event: HookEvent, _ mirror: AgentMirror, _ work: AgentWork) -> HookDocument {
     var document = HookDocument(
       id: parts.random.uuid(), time: parts.clock.time, event: event, mirror: mirror.settings.name,
       feed: Redaction.text(mirror.settings.feed), folder: mirror.settings.folder, run: work.run,

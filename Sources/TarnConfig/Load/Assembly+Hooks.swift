@@ -24,9 +24,9 @@ extension Assembly {
     }
     refuseUnused(in: table, way)
     var hook = HookSettings(name: name, way: way)
-    hook.mirrors = texts("mirrors", table).map(Set.init)
+    hook.mirrors = texts("mirrors", table).map { Set($0) }
     refuseUnknownMirrors(in: table)
-    if let words = texts("events", table) { hook.events = Set(words.compactMap(HookEvent.init)) }
+    if let words = texts("events", table) { hook.events = Set(words.compactMap { HookEvent(rawValue: $0) }) }
     if let seconds = text("timeout", table).flatMap(Units.duration) { hook.timeout = seconds }
     if let retries = number("retries", table) { hook.retries = retries }
     hook.secret = secret("secret", table)
@@ -47,10 +47,10 @@ extension Assembly {
 
   /// A key that signs nothing, and headers that go nowhere, are a mistake.
   private mutating func refuseUnused(in table: SettingsTable, _ way: HookSettings.Way) {
-    let useless =
+    let useless: [String] =
       switch way {
       case .command: ["secret", "header-file"]
-      case .webhook: [String]()
+      case .webhook: []
       case .ping: ["secret"]
       }
     for name in useless {

@@ -92,7 +92,11 @@ package struct HookSettings: Sendable, Equatable {
 
   package init(name: String, way: Way) {
     (self.name, self.way) = (name, way)
-    events = Set(if case .ping = way { HookEvent.passes } else { HookEvent.changes })
+    if case .ping = way {
+      events = Set(HookEvent.passes)
+    } else {
+      events = Set(HookEvent.changes)
+    }
   }
 
   package func hears(_ event: HookEvent, of mirror: String) -> Bool {

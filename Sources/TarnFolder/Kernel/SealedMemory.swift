@@ -27,7 +27,7 @@ package final class ProcessWatch: Sendable {
 
   /// - Parameter process: a child that nobody has waited for.
   /// - Returns: nil when the kernel gives none.
-  package init?(_ process: pid_t) {
+  package init?(_ process: Int32) {
     descriptor = tarn_open_process(process)
     if descriptor < 0 { return nil }
   }

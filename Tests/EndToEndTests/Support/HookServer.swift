@@ -17,24 +17,20 @@ final class HookServer: @unchecked Sendable {
     var event: String { document["event"] as? String ?? "" }
   }
 
-  /// How the next requests are answered, one after the other; the last one holds on. 0 for never.
-  enum Answer {
-    static let silence = 0
-  }
+  /// In place of a status: no answer.
+  static let silence = 0
 
   let port: UInt16
-  private let listener: Int32
   private let lock = NSLock()
   private var kept: [Request] = []
   private var answers = [200]
 
   init() throws {
-    listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = inet_addr("127.0.0.1")
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let listener = listener
     let isListening = withUnsafeMutablePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         bind(listener, address, length) == 0 && listen(listener, 64) == 0
@@ -43,30 +39,23 @@ final class HookServer: @unchecked Sendable {
     }
     guard listener >= 0, isListening else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
     port = UInt16(bigEndian: address.sin_port)
-    Thread.detachNewThread { [weak self] in
+    Thread.detachNewThread { [self] in
       while true {
         let connection = accept(listener, nil, nil)
         guard connection >= 0 else { return }
-        Thread.detachNewThread {
-          self?.serve(connection)
+        Thread.detachNewThread { [self] in
+          serve(connection)
           close(connection)
         }
       }
     }
   }
 
-  deinit {
-    shutdown(listener, Int32(SHUT_RDWR))
-    close(listener)
-  }
-
   func url(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }
 
   var requests: [Request] { lock.withLock { kept } }
 
-  /// The requests to a path, with all that follows it.
-  func requests(to path: String) -> [Request] { requests.filter { $0.target.hasPrefix("/\(path)") } }
-
+  /// The next requests get these, one after the other, and all later ones the last.
   func answer(_ statuses: Int...) { lock.withLock { answers = statuses } }
 
   private func serve(_ connection: Int32) {
@@ -76,7 +65,7 @@ final class HookServer: @unchecked Sendable {
         kept.append(request)
         return answers.count > 1 ? answers.removeFirst() : answers[0]
       }
-      guard status != Answer.silence else {
+      guard status != Self.silence else {
         // Until the other end gives up.
         while receive(connection, &data) {}
         return
