@@ -1,5 +1,5 @@
 import CCrypto
-import TarnCore
+package import TarnCore
 
 /// HMAC with SHA-256 (RFC 2104).
 package enum HMACSignature {
