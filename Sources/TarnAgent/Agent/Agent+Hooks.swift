@@ -1,5 +1,6 @@
 import TarnConfig
 import TarnCore
+import TarnEngine
 import TarnRuntime
 import TarnSchedule
 

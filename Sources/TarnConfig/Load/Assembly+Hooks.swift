@@ -7,7 +7,7 @@ extension Assembly {
   mutating func hook(_ name: String) -> HookSettings? {
     let table = SettingsTable.hook(name)
     let found = Self.ways.compactMap { merged.effective($0, in: table) }
-    guard let first = found.first, let way = way(of: first) else {
+    guard let first = found.first, let way = self.way(of: first) else {
       if isWhole, let place = hooks[name] {
         problems.append(
           place.problem(

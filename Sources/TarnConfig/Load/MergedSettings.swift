@@ -44,7 +44,7 @@ struct MergedSettings {
   /// By the bytes of their names.
   var mirrorTables: [SettingsTable] {
     Self.sorted(
-      values.keys.compactMap { key in
+      values.keys.compactMap { key -> String? in
         if case .mirror(let name) = key.table { name } else { nil }
       }
     ).map { .mirror($0) }
@@ -53,7 +53,7 @@ struct MergedSettings {
   /// The same.
   var hookTables: [SettingsTable] {
     Self.sorted(
-      values.keys.compactMap { key in
+      values.keys.compactMap { key -> String? in
         if case .hook(let name) = key.table { name } else { nil }
       }
     ).map { .hook($0) }
