@@ -19,21 +19,15 @@ package enum SettingsSchema {
           ("limits", table(.limits, "What all mirrors share")),
           (
             "hook",
-            .object([
-              ("description", .text("Whom to tell of what happens, each in a table of its own: [hook.NAME]")),
-              ("type", .text("object")),
-              ("propertyNames", .object([("pattern", .text(namePattern)), ("maxLength", .number(64))])),
-              ("additionalProperties", table(.hook, "One of command, webhook and ping")),
-            ])
+            tables(
+              "Whom to tell of what happens, each in a table of its own: [hook.NAME]",
+              table(.hook, "One of command, webhook and ping"))
           ),
           (
             "mirror",
-            .object([
-              ("description", .text("Mirrors, each in a table of its own: [mirror.NAME]")),
-              ("type", .text("object")),
-              ("propertyNames", .object([("pattern", .text(namePattern)), ("maxLength", .number(64))])),
-              ("additionalProperties", table(.mirror, "A feed, a folder and a policy")),
-            ])
+            tables(
+              "Mirrors, each in a table of its own: [mirror.NAME]",
+              table(.mirror, "A feed, a folder and a policy"))
           ),
         ])
       ),
@@ -41,6 +35,15 @@ package enum SettingsSchema {
   }
 
   static let namePattern = "^[^-/.:\\s][^/.:\\s]*$"
+
+  /// Tables with names.
+  private static func tables(_ help: String, _ each: JSONValue) -> JSONValue {
+    .object([
+      ("description", .text(help)), ("type", .text("object")),
+      ("propertyNames", .object([("pattern", .text(namePattern)), ("maxLength", .number(64))])),
+      ("additionalProperties", each),
+    ])
+  }
 
   private static func table(_ scope: Setting.Scope, _ help: String) -> JSONValue {
     var members: [(String, JSONValue)] = [
