@@ -13,7 +13,7 @@ final class HookTests: AgentHouse {
     try super.init(files: ["one": "one\n"])
   }
 
-  /// The mirror, which answers 503 while the file `down` is there, and hooks.
+  /// The mirror, hooks, and files of secrets for them.
   private func hooks(_ text: String) throws {
     try place.write("\(Self.key)\n", to: "secret/key")
     try place.write("\(receiver.url(Self.path))\n", to: "secret/url")

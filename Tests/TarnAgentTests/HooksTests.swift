@@ -126,7 +126,7 @@ import Testing
 
   /// What an agent could not tell the next one tells; of hooks that are gone nobody hears.
   @Test func whatWaitsOutlivesTheAgent() {
-    let place = directory.file("state")
+    let place = directory.path
     let first = hooks(state: place)
     first.set([hook("tell", "exit 1", retries: 5), hook("gone", "exit 1", retries: 5)])
     first.tell(.failing, of: "iso") { document(id: "a") }
