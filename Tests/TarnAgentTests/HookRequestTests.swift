@@ -64,7 +64,7 @@ import Testing
     #expect(
       request.headers.contains("X-Tarn-Event: failing") && request.headers.contains("X-Tarn-Delivery: d1"))
     #expect(request.headers.contains("Content-Type: application/json"))
-    #expect((request.method, request.totalTimeout) == ("POST", 7) && request.url == "https://example.org/x")
+    #expect(request.method == "POST" && request.totalTimeout == 7 && request.url == "https://example.org/x")
     #expect(JSONText.value(HookDocument.self, from: body) == document())
     hook.secret = nil
     let plain = try #require(try HookRequest.make(document(), for: hook, credentials: nil))
