@@ -81,7 +81,7 @@ struct ValueReading {
     case (.reserve, .text(let text)), (.limit, .text(let text)), (.rate, .text(let text)),
       (.span, .text(let text)),
       (.interval, .text(let text)), (.choice, .text(let text)), (.text, .text(let text)),
-      (.address, .text(let text)):
+      (.socketAddress, .text(let text)):
       return .text(try checked(text, as: setting))
     case (.patterns, .array(let nodes)):
       return .texts(try each(nodes) { node throws(Refusal) in try text(node, setting) })
