@@ -539,5 +539,5 @@ extension PassFailure {
   /// The code of a mirror's folder that is gone, or is no mirror any more.
   static let lostFolder = "marker-missing"
   /// The code of a folder that is no mirror, and would have to be taken with `--adopt`.
-  static let folderNotEmpty = "folder-not-empty"
+  package static let folderNotEmpty = "folder-not-empty"
 }

@@ -5,13 +5,14 @@ import TarnCore
 enum Suggestion {
   /// Words of other tools for what Tarn does, and the words to type for it.
   static let otherWords = [
-    "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync", "add": "sync",
+    "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync",
     "clone": "sync FEED FOLDER", "download": "get", "wget": "get", "curl": "get",
-    "init": "sync FEED FOLDER", "copy": "sync FEED FOLDER",
+    "copy": "sync FEED FOLDER", "setup": "init", "create": "add FEED FOLDER", "new": "add FEED FOLDER",
+    "subscribe": "add FEED FOLDER", "follow": "add FEED FOLDER",
     "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
     "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status", "jobs": "status",
     "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",
-    "rm": "forget", "remove": "forget", "delete": "forget", "unfollow": "forget",
+    "rm": "forget", "delete": "forget", "del": "remove", "unfollow": "forget",
     "undelete": "trash restore", "restore": "trash restore", "prune": "trash empty", "clean": "trash empty",
     "gc": "trash empty",
     "log": "events", "logs": "events", "history": "events", "journal": "events", "tail": "events --follow",

@@ -54,7 +54,10 @@ import Testing
       ("check", "verify"), ("rm", "forget"), ("download", "get"), ("log", "events"),
       ("jobs", "status"),
       ("list", "status"),
-      ("start", "agent"), ("stop", "pause --all"), ("completion", "--generate-completion-script bash"),
+      ("start", "agent"), ("stop", "pause --all"), ("completions", "completion bash"),
+      ("complet", "completion"), ("bugreport", "report"), ("docter", "doctor"), ("ls", "status"),
+      ("logs", "events"),
+      ("subscribe", "add FEED FOLDER"), ("ad", "add"), ("remov", "remove"), ("inti", "init"),
       ("xyz", nil),
     ] as [(String, String?)]) func suggestions(_ word: String, _ meant: String?)
   {

@@ -10,6 +10,7 @@ struct Root: ParsableCommand {
       Examples:
         tarn sync https://example.org/iso/SHA256SUMS /srv/iso   make a mirror
         tarn sync /srv/iso                                      bring it up to date
+        tarn add https://example.org/show/feed.xml /srv/show    for the agent
         tarn plan /srv/iso                                      what would that do?
         tarn status                                             how are my mirrors?
         tarn explain /srv/iso debian.iso                        why is it (not) here?
@@ -19,12 +20,25 @@ struct Root: ParsableCommand {
       A mirror is a folder that follows a feed. 'tarn help exit-status' lists the exit statuses.
       """,
     version: "tarn \(Tarn.version)",
-    subcommands: [
-      SyncCommand.self, GetCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self,
-      VerifyCommand.self,
-      ApproveCommand.self, TrashCommand.self, ForgetCommand.self, AgentCommand.self,
-      PauseCommand.self, ResumeCommand.self, RetryCommand.self, CancelCommand.self, PrioritizeCommand.self,
-      LimitCommand.self, ReloadCommand.self, ScheduleCommand.self, FeedsCommand.self, EventsCommand.self,
-      SessionCommand.self, ConfigCommand.self,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Mirrors",
+        subcommands: [
+          SyncCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self, VerifyCommand.self,
+          ApproveCommand.self, TrashCommand.self, ForgetCommand.self, EventsCommand.self,
+        ]),
+      CommandGroup(
+        name: "Settings",
+        subcommands: [
+          InitCommand.self, AddCommand.self, RemoveCommand.self, ConfigCommand.self, FeedsCommand.self,
+          ScheduleCommand.self,
+        ]),
+      CommandGroup(
+        name: "Agent",
+        subcommands: [
+          AgentCommand.self, PauseCommand.self, ResumeCommand.self, RetryCommand.self, CancelCommand.self,
+          PrioritizeCommand.self, LimitCommand.self, ReloadCommand.self,
+        ]),
+      CommandGroup(name: "Downloads", subcommands: [GetCommand.self, SessionCommand.self]),
     ])
 }

@@ -19,17 +19,23 @@ struct PassFlags: ParsableArguments {
 
   /// - Parameter directory: the base of relative file names, which are remembered as absolute ones.
   func options(workingDirectory directory: String) -> PassOptions {
-    var values = selection.given
-    values.merge(folder.given) { $1 }
-    values.merge(network.given) { $1 }
+    Self.options([selection.given, folder.given, network.given], workingDirectory: directory)
+  }
+
+  static func options(
+    _ groups: [[PassOptions.Name: [String]]], workingDirectory directory: String
+  ) -> PassOptions {
+    var values: [PassOptions.Name: [String]] = [:]
+    for group in groups { values.merge(group) { $1 } }
     for name in [PassOptions.Name.headerFile, .cookies, .netrcFile, .cacert] {
       values[name] = values[name]?.map { $0.isEmpty || $0.hasPrefix("/") ? $0 : "\(directory)/\($0)" }
     }
     return PassOptions(values: values)
   }
 
-  func validate() throws {
-    let options = options(workingDirectory: "")
+  func validate() throws { try Self.validate(options(workingDirectory: "")) }
+
+  static func validate(_ options: PassOptions) throws {
     do throws(PassOptions.Failure) {
       _ = try options.policy()
       _ = try options.network()
@@ -98,7 +104,8 @@ struct SelectionFlags: ParsableArguments {
   }
 }
 
-struct FolderFlags: ParsableArguments {
+/// What holds for the folder in all passes.
+struct FolderPolicyFlags: ParsableArguments {
   @Flag(
     name: .pass(.delete), inversion: .prefixedNo,
     help: "Move to the trash what a complete feed no longer names.")
@@ -123,14 +130,6 @@ struct FolderFlags: ParsableArguments {
     name: .pass(.reserve),
     help: ArgumentHelp("Leave so much of the file system free, such as 10GiB or 1%.", valueName: "size"))
   var reserve: String?
-  @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
-  @Flag(help: "Make a mirror anew whose folder is gone; all of it is fetched again.") var recreate = false
-  @Flag(help: "Follow another feed from now on.") var changeFeed = false
-  @Option(
-    help: ArgumentHelp(
-      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
-    completion: .directory)
-  var state: String?
 
   var given: [PassOptions.Name: [String]] {
     var values: [PassOptions.Name: [String]] = [:]
@@ -141,6 +140,20 @@ struct FolderFlags: ParsableArguments {
     values[.reserve] = reserve.map { [$0] }
     return values
   }
+}
+
+struct FolderFlags: ParsableArguments {
+  @OptionGroup var policy: FolderPolicyFlags
+  @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
+  @Flag(help: "Make a mirror anew whose folder is gone; all of it is fetched again.") var recreate = false
+  @Flag(help: "Follow another feed from now on.") var changeFeed = false
+  @Option(
+    help: ArgumentHelp(
+      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
+    completion: .directory)
+  var state: String?
+
+  var given: [PassOptions.Name: [String]] { policy.given }
 }
 
 struct NetworkFlags: ParsableArguments {

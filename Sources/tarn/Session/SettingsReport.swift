@@ -49,10 +49,14 @@ struct SettingsSources: Sendable {
   }
 
   /// Blocks for as long as the files do; never fails.
-  func load(_ purpose: SettingsLoader.Purpose) -> LoadedSettings {
+  ///
+  /// - Parameter reading: another view of the disk, of settings that are only proposed.
+  func load(
+    _ purpose: SettingsLoader.Purpose, _ reading: any SettingsReading = DiskSettings()
+  ) -> LoadedSettings {
     let zones = ZoneFiles(environment: variables)
     let now = clock.time
-    return SettingsLoader(paths: paths, purpose: purpose, reading: DiskSettings(), now: now) { zone in
+    return SettingsLoader(paths: paths, purpose: purpose, reading: reading, now: now) { zone in
       switch zone {
       case .utc: .utc
       case .local: Self.local(zones)

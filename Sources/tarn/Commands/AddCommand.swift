@@ -1,0 +1,93 @@
+import ArgumentParser
+import TarnAgent
+import TarnCore
+import TarnRuntime
+import TarnSchedule
+
+/// `tarn add`.
+struct AddCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add",
+    abstract: "Write a mirror into the settings, for the agent.",
+    usage: "tarn add [options] FEED FOLDER",
+    discussion: """
+      Examples:
+        tarn add https://example.org/iso/SHA256SUMS ~/iso
+        tarn add --every 6h --delete https://example.org/pub/ ~/pub
+        tarn add --name show --keep 20 https://example.org/feed.xml ~/show
+        tarn add --schedule '*-*-* 03:00' https://example.org/pub/ ~/pub
+
+      It reads the feed, and checks the settings as 'tarn config check' does. Then it writes one file into \
+      conf.d, and a running agent takes it up. 'tarn remove NAME' takes the file away. \
+      As root the settings are those of the system's agent. 'tarn sync FEED FOLDER' makes one pass without settings.
+      """)
+
+  @Option(help: ArgumentHelp("What the mirror is called; else as its folder.", valueName: "name"))
+  var name: String?
+  @Option(help: ArgumentHelp("How often a pass begins; 1h unless it is said.", valueName: "span"))
+  var every: String?
+  @Option(
+    help: ArgumentHelp("When a pass begins, as in systemd.time(7); in place of --every.", valueName: "when"))
+  var schedule: String?
+  @Flag(help: "Write it without reading the feed.") var noCheck = false
+  @OptionGroup(title: "What is mirrored") var selection: SelectionFlags
+  @OptionGroup(title: "The folder") var folderOptions: AddedFolderFlags
+  @OptionGroup(title: "The network") var network: NetworkFlags
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("A URL or a file.", valueName: "feed"), completion: .file()) var feed: String
+  @Argument(help: ArgumentHelp("The directory to keep current.", valueName: "folder"), completion: .directory)
+  var folder: String
+
+  func validate() throws {
+    if every != nil, schedule != nil {
+      throw ValidationError("--every and --schedule exclude each other")
+    }
+    try Self.checkEvery(every)
+    try PassFlags.validate(options(""))
+  }
+
+  /// - Throws: `ValidationError` for what is no interval of a mirror.
+  static func checkEvery(_ text: String?) throws {
+    guard let text else { return }
+    guard let seconds = Units.duration(text), Cadence.bounds.contains(seconds) else {
+      throw ValidationError("--every: '\(Printable.escape(text))' is not a span from 1min to 366d")
+    }
+  }
+
+  private func options(_ directory: String) -> PassOptions {
+    PassFlags.options(
+      [selection.given, folderOptions.policy.given, network.given], workingDirectory: directory)
+  }
+
+  func run() throws {
+    let session = try Session(common)
+    session.warn(ofRate: network.limitRate)
+    var wish = MirrorAdding.Wish(feed: feed, folder: folder)
+    wish.name = name
+    wish.state = folderOptions.state
+    wish.rhythm = (name: "every", text: every ?? "1h")
+    if let schedule { wish.rhythm = (name: "schedule", text: schedule) }
+    wish.adopts = folderOptions.adopt
+    wish.changesFeed = folderOptions.changeFeed
+    wish.options = options(session.tarn.workingDirectory)
+    wish.readsFeed = !noCheck
+    let report = try MirrorAdding(session).run(wish)
+    if session.isJSON {
+      session.console.data(JSONText.line(report))
+    } else if !session.isQuiet {
+      for line in report.lines { session.console.data(line) }
+    }
+  }
+}
+
+/// What `tarn add` is told of the folder.
+struct AddedFolderFlags: ParsableArguments {
+  @OptionGroup var policy: FolderPolicyFlags
+  @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
+  @Flag(help: "The folder follows another feed so far, and this one from now on.") var changeFeed = false
+  @Option(
+    help: ArgumentHelp(
+      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
+    completion: .directory)
+  var state: String?
+}

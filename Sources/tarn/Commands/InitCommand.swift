@@ -1,0 +1,200 @@
+import ArgumentParser
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnRuntime
+
+/// `tarn init`.
+struct InitCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "init",
+    abstract: "Write a first file of settings, and a first mirror.",
+    usage: "tarn init [options] [FEED FOLDER]",
+    discussion: """
+      Examples:
+        tarn init
+        tarn init https://example.org/iso/SHA256SUMS ~/iso
+        tarn init --limit-rate 2MiB/s --no-input
+
+      On a terminal it asks for what is not given; --no-input asks nothing. A file that is there is never \
+      overwritten: 'tarn add' adds a mirror to it. As root the settings are those of the system's agent.
+      """)
+
+  @Option(
+    help: ArgumentHelp("How often a pass of the mirror begins; 1h unless it is said.", valueName: "span"))
+  var every: String?
+  @Option(help: ArgumentHelp("What the mirror is called; else as its folder.", valueName: "name"))
+  var name: String?
+  @Option(
+    help: ArgumentHelp("Bytes per second of all mirrors together, such as 2MiB/s.", valueName: "rate"))
+  var limitRate: String?
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("A URL or a file.", valueName: "feed"), completion: .file()) var feed: String?
+  @Argument(help: ArgumentHelp("The directory to keep current.", valueName: "folder"), completion: .directory)
+  var folder: String?
+
+  func validate() throws {
+    if feed != nil, folder == nil { throw ValidationError("the folder is missing behind the feed") }
+    if feed == nil, every != nil || name != nil {
+      throw ValidationError("--every and --name go with a feed and a folder")
+    }
+    try AddCommand.checkEvery(every)
+    if let limitRate, Units.rate(limitRate) == nil {
+      throw ValidationError("'\(Printable.escape(limitRate))' is not a rate such as 2MiB/s or off")
+    }
+  }
+
+  func run() throws {
+    let session = try Session(common)
+    let path = try path(session)
+    try refuseExisting(path)
+    let answers = try answers(session)
+    try write(path, FirstSettings.text(limitRate: answers.limitRate), session)
+    var report = InitReport(file: Printable.escape(path))
+    if let wish = answers.wish {
+      do throws(PassFailure) {
+        report.mirror = try MirrorAdding(session).run(wish)
+      } catch {
+        // As it was, so that the same command can be given again.
+        unlink(path)
+        throw error
+      }
+    }
+    report.next = report.mirror.map { $0.next ?? "tarn status" } ?? "tarn add FEED FOLDER"
+    show(report, session)
+  }
+
+  private func path(_ session: Session) throws(PassFailure) -> String {
+    guard let file = session.sources.paths.file else {
+      return try SettingsChange(session: session).directory() + "/tarn.toml"
+    }
+    guard feed == nil else { throw Self.oneFile(file) }
+    return file
+  }
+
+  private static func oneFile(_ file: String) -> PassFailure {
+    PassFailure(
+      .usage, code: "one-file", "with --config no conf.d is read, where a mirror would be written",
+      hint: "tarn init --config \(ShellWord.quote(file)), and write the mirror into it")
+  }
+
+  private func refuseExisting(_ path: String) throws(PassFailure) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return }
+    throw PassFailure(
+      .usage, code: "settings-exist", "\(Printable.escape(path)) is there already, and stays as it is",
+      hint: "tarn add FEED FOLDER adds a mirror; 'tarn config show' shows what holds")
+  }
+
+  private func write(_ path: String, _ text: String, _ session: Session) throws(PassFailure) {
+    let change = SettingsChange(session: session)
+    do throws(SettingsFile.Failure) {
+      try SettingsFile.create(path, text, isPublic: change.isSystem)
+    } catch {
+      if error.exists { try refuseExisting(path) }
+      throw change.failure(error, "write")
+    }
+  }
+
+  // MARK: Questions
+
+  private func answers(
+    _ session: Session
+  ) throws(PassFailure) -> (wish: MirrorAdding.Wish?, limitRate: String?) {
+    var (feed, folder, every, rate) = (feed, folder, every, limitRate)
+    let isAsked = session.mayAsk && session.sources.paths.file == nil
+    if isAsked, feed == nil {
+      feed = ask("Feed to follow, a URL or a file (Enter for none yet): ", session)
+      if feed != nil {
+        folder = ask("Folder to keep current: ", session)
+        guard folder != nil else {
+          throw PassFailure(.usage, code: "usage", "no folder was given", hint: "nothing was written")
+        }
+      }
+    }
+    if isAsked, feed != nil, every == nil {
+      every = ask("How often (Enter for 1h): ", session) { text in
+        (try? AddCommand.checkEvery(text)) == nil ? "that is no span such as 6h or 1d" : nil
+      }
+    }
+    if isAsked, rate == nil {
+      rate = ask("Most bytes per second, such as 2MiB/s (Enter for no limit): ", session) { text in
+        Units.rate(text) == nil ? "that is no rate such as 2MiB/s" : nil
+      }
+    }
+    guard let feed, let folder else { return (nil, rate) }
+    var wish = MirrorAdding.Wish(feed: feed, folder: home(folder, session))
+    wish.name = name
+    wish.rhythm = (name: "every", text: every ?? "1h")
+    return (wish, rate)
+  }
+
+  /// No shell reads an answer.
+  private func home(_ folder: String, _ session: Session) -> String {
+    guard folder.hasPrefix("~/"), let home = session.tarn.homeDirectory else { return folder }
+    return home + folder.dropFirst()
+  }
+
+  /// - Parameter fault: what is wrong with an answer; it is asked for again.
+  /// - Returns: nil for an empty one.
+  private func ask(_ question: String, _ session: Session, fault: (String) -> String? = { _ in nil })
+    -> String?
+  {
+    while true {
+      session.console.prompt(question)
+      let answer = readLine().map { $0.drop { $0 == " " } }.map(String.init) ?? ""
+      guard !answer.isEmpty else { return nil }
+      guard let wrong = fault(answer) else { return answer }
+      session.console.message(wrong)
+    }
+  }
+
+  private func show(_ report: InitReport, _ session: Session) {
+    if session.isJSON { return session.console.data(JSONText.line(report)) }
+    guard !session.isQuiet else { return }
+    session.console.data("written: \(report.file)")
+    guard let mirror = report.mirror else {
+      return session.console.data("next: tarn add FEED FOLDER")
+    }
+    for line in mirror.lines { session.console.data(line) }
+  }
+}
+
+/// `init --json`.
+private struct InitReport: Encodable {
+  var schema = "tarn-init/1"
+  var file: String
+  var mirror: AddReport?
+  /// A command.
+  var next: String?
+
+  init(file: String) { self.file = file }
+}
+
+/// What `tarn init` writes.
+enum FirstSettings {
+  static func text(limitRate: String?) -> String {
+    let rate = limitRate.flatMap { Units.rate($0) == .some(nil) ? nil : $0 }
+    return """
+      # Settings of 'tarn agent'. A line that begins with # is a comment.
+      # What is wrong here: tarn config check. What holds: tarn config show. After a change: tarn reload.
+
+      # A mirror is a feed, a folder, and how often. 'tarn add FEED FOLDER' writes one into conf.d, beside this file.
+      # By hand it looks like this:
+      #[mirror.iso]
+      #feed = "https://example.org/iso/SHA256SUMS"
+      #folder = "/srv/mirrors/iso"
+      #every = "6h"
+      # What the feed no longer names goes to the trash.
+      #delete = true
+      # Passwords never stand here, only the files that hold them (chmod 600).
+      #netrc-file = "/path/to/netrc"
+
+      [limits]
+      # Bytes per second of all mirrors together.
+      \(rate.map { "limit-rate = \"\($0)\"" } ?? "#limit-rate = \"2MiB/s\"")
+
+      """
+  }
+}

@@ -1,0 +1,175 @@
+import ArgumentParser
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// `tarn remove`.
+struct RemoveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "remove",
+    abstract: "Take out a mirror that 'tarn add' wrote; its files stay.",
+    usage: "tarn remove [options] NAME",
+    discussion: """
+      Examples:
+        tarn remove iso
+        tarn remove --forget iso
+
+      It takes away the file that 'tarn add' wrote, and a running agent drops the mirror. What a person wrote into \
+      tarn.toml, or beside it, is never changed: then it says the file and the line. The files of the mirror, its \
+      record and its trash stay where they are; --forget gives up the record and the trash, as 'tarn forget' does.
+      """)
+
+  @Flag(help: "Also forget the mirror: its record and its trash go, its files stay.") var forget = false
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("The mirror's name, or its folder.", valueName: "name"))
+  var name: String
+
+  func run() throws {
+    let session = try Session(common)
+    let change = SettingsChange(session: session)
+    let directory = try change.directory()
+    let loaded = session.sources.checked()
+    let mirror = try known(session, loaded)
+    let place = loaded.places.first { $0.name == mirror }
+    let file = MirrorDropIn(name: mirror, directory: directory)
+    try require(file, in: loaded)
+    if let problem = change.news(change.proposed(file.path, nil)) {
+      throw PassFailure(
+        .configuration, code: problem.code.rawValue, "\(problem.origin.text): \(problem.message)",
+        hint: problem.hint)
+    }
+    session.console.outliveReader()
+    do throws(SettingsFile.Failure) {
+      try SettingsFile.remove(file.path)
+    } catch {
+      throw change.failure(error, "remove")
+    }
+    var report = RemoveReport(
+      name: mirror, folder: place.map { Printable.escape($0.folder) }, file: Printable.escape(file.path))
+    let outcome = change.tellAgent()
+    report.agent = outcome.word
+    if case .rejected(let problems) = outcome { tell(problems, session) }
+    var failure: PassFailure?
+    if forget, let place { failure = forgotten(place, &report, session) }
+    show(report, session)
+    if let failure { throw failure }
+  }
+
+  /// The name of the mirror that the word means.
+  private func known(_ session: Session, _ loaded: LoadedSettings) throws(PassFailure) -> String {
+    if !loaded.files(naming: name).isEmpty { return name }
+    if name.contains("/") || name.hasPrefix("."),
+      let place = loaded.places.first(where: { session.tarn.isSamePlace($0.folder, name) })
+    {
+      return place.name
+    }
+    if let failure = SettingsReport(session).failure { throw failure }
+    let word = ShellWord.quote(name)
+    let near = Spelling.nearest(name, loaded.places.map(\.name))
+    throw PassFailure(
+      .usage, code: "no-such-mirror", "the settings name no mirror \(word)",
+      hint: near.map { "did you mean '\(Printable.escape($0))'?" }
+        ?? "a mirror made by 'tarn sync' ends by: tarn forget \(word)")
+  }
+
+  /// - Throws: `usage` where a person wrote anything of it, with the file and the line.
+  private func require(_ file: MirrorDropIn, in loaded: LoadedSettings) throws(PassFailure) {
+    let places = loaded.files(naming: file.name)
+    if let other = places.first(where: { !$0.path.utf8.elementsEqual(file.path.utf8) }) {
+      throw refusal(file, other.path, other.line, "'tarn add' did not write that file")
+    }
+    do {
+      let bytes = try DiskSettings().read(file.path, limit: SettingsLoader.longestFile)
+      try file.requireOwn(bytes)
+    } catch let objection as MirrorDropIn.Objection {
+      let isWhole = objection.line == 1
+      throw refusal(
+        file, file.path, isWhole ? places.first?.line ?? 1 : objection.line, objection.reason)
+    } catch let failure as SettingsReadFailure {
+      throw PassFailure(
+        .inputOutput, code: "settings-not-readable",
+        "\(Printable.escape(file.path)) cannot be read: \(failure.text)")
+    } catch {
+      throw PassFailure(translating: error)
+    }
+  }
+
+  private func refusal(_ file: MirrorDropIn, _ path: String, _ line: Int, _ reason: String) -> PassFailure {
+    PassFailure(
+      .usage, code: "written-by-people",
+      "\(Printable.escape(path)):\(line) names '\(Printable.escape(file.name))', and \(reason)",
+      hint:
+        "take [mirror.\(Printable.escape(file.name))] out of it yourself; where an agent runs, then: tarn reload"
+    )
+  }
+
+  private func tell(_ problems: [String], _ session: Session) {
+    let first = problems.first.map { $0.split(whereSeparator: \.isNewline).first.map(String.init) ?? "" }
+    session.console.message(
+      session.messageStyle.paint("warning:", .warning)
+        + " the agent did not take the settings, and keeps the mirror: \(Message.safe(first ?? ""))")
+  }
+
+  private func forgotten(
+    _ place: LoadedSettings.Place, _ report: inout RemoveReport, _ session: Session
+  ) -> PassFailure? {
+    guard report.agent == "reloaded" || report.agent == "none" else {
+      return PassFailure(
+        .noAgent, code: "agent-keeps", "it was not forgotten, for the agent may still work at it",
+        hint: "when it does not: tarn forget \(ShellWord.quote(place.folder))")
+    }
+    do throws(PassFailure) {
+      _ = try session.tarn.forget(folder: place.folder, state: place.state)
+      report.forgotten = true
+      return nil
+    } catch {
+      // It was never synced: there is nothing to give up.
+      guard error.code != "not-a-mirror" else {
+        report.forgotten = true
+        return nil
+      }
+      var failure = error
+      if failure.kind == .locked {
+        failure.hint = "a pass of it ends just now; then: tarn forget \(ShellWord.quote(place.folder))"
+      }
+      return failure
+    }
+  }
+
+  private func show(_ report: RemoveReport, _ session: Session) {
+    if session.isJSON {
+      session.console.data(JSONText.line(report))
+    } else if !session.isQuiet {
+      for line in report.lines { session.console.data(line) }
+    }
+  }
+}
+
+/// `remove --json`.
+struct RemoveReport: Encodable {
+  var schema = "tarn-remove/1"
+  var name: String
+  var folder: String?
+  /// That is gone.
+  var file: String
+  /// `reloaded`, `rejected`, `none` or `silent`.
+  var agent = "none"
+  /// Its record and its trash are gone as well.
+  var forgotten = false
+
+  /// For people.
+  var lines: [String] {
+    var lines = ["removed \(ShellWord.quote(name)) from the settings: \(file) is gone"]
+    if let folder {
+      let word = ShellWord.quote(folder)
+      lines.append("  its files stay in \(word)")
+      if !forgotten {
+        lines.append("  so do its record and its trash; to give them up: tarn forget \(word)")
+      }
+    }
+    if agent == "silent" { lines.append("  the agent does not answer; when it does: tarn reload") }
+    return lines
+  }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import Testing
+
+@testable import tarn
+
+/// `tarn add` and `tarn remove`, without an agent.
+@Suite final class AddTests {
+  private let place: LocalPlace
+
+  init() throws {
+    place = try LocalPlace()
+    try place.publish(["a": "one\n", "b": "two\n"])
+  }
+
+  deinit { place.end() }
+
+  private var feed: String { "\(place.path)/feed/SHA256SUMS" }
+
+  private func add(_ arguments: String...) throws -> TarnBinary.Result { try place.tarn(["add"] + arguments) }
+
+  @Test func aMirrorIsWrittenAndChecked() throws {
+    let result = try add(feed, "out/My Files", "--delete", "--exclude", "*.tmp", "--exclude", "a#b")
+    #expect(result.status == 0, "\(result)")
+    #expect(
+      place.text("conf.d/My-Files.toml") == """
+        # 'tarn add' wrote this file, and 'tarn remove My-Files' takes it away.
+        # Change values here, then: tarn reload. Comments of your own make it a file that tarn leaves alone.
+        [mirror.My-Files]
+        feed = "\(feed)"
+        folder = "\(place.path)/out/My Files"
+        every = "1h"
+        exclude = ["*.tmp", "a#b"]
+        delete = true
+
+        """)
+    #expect(result.output.contains("the feed names 3 files"), "\(result.output)")
+    #expect(result.output.contains("next: tarn agent\n"), "\(result.output)")
+    #expect(try place.tarn("config", "check").status == 0)
+    #expect(!place.exists("out"), "reading the feed makes nothing")
+    #expect(try place.tarn("sync", "My-Files").status == 0)
+    #expect(place.text("out/My Files/a") == "one\n")
+    let removed = try place.tarn("remove", "My-Files")
+    #expect(removed.status == 0 && removed.output.contains("its files stay in"), "\(removed)")
+    #expect(!place.exists("conf.d/My-Files.toml") && place.exists("conf.d"))
+    #expect(place.text("out/My Files/a") == "one\n" && place.exists("out/My Files/.tarn"))
+  }
+
+  @Test func aRelativeFeedAndAJSONAnswer() throws {
+    let result = try add("feed/SHA256SUMS", "m", "--json", "--schedule", "daily", "--name", "x")
+    #expect(result.status == 0 && result.messages == "", "\(result)")
+    let answer = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+    #expect(answer?["feed"] as? String == feed && answer?["files"] as? Int == 3)
+    #expect(answer?["agent"] as? String == "none" && answer?["next"] as? String == "tarn agent")
+    #expect(place.text("conf.d/x.toml")?.contains("schedule = \"daily\"") == true)
+  }
+
+  @Test func whatCannotBeIsRefusedAndNothingIsWritten() throws {
+    try place.write(
+      "# mine\n[mirror.old]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/old\"\n", "tarn.toml")
+    try place.makeDirectory("conf.d")
+    try place.write("# nothing\n", "conf.d/taken.toml")
+    try place.makeDirectory("full")
+    try place.write("mine\n", "full/file")
+    try place.write("no list\n", "feed/broken")
+    let cases: [([String], Int32, String)] = [
+      ([feed, "old"], 64, "is a mirror already: \(place.path)/tarn.toml:3:8"),
+      ([feed, "old", "--name", "new"], 78, "the folder of 'old'"),
+      ([feed, "old/below", "--name", "new"], 78, "lies in the folder of 'old'"),
+      ([feed, "m", "--name", "a.b"], 64, "cannot be a mirror's name"),
+      ([feed, "taken"], 64, "\(place.path)/conf.d/taken.toml is there already"),
+      ([feed, "full"], 64, "tarn add --adopt"),
+      (["\(place.path)/feed/broken", "m"], 65, "--no-check"),
+      (["\(place.path)/feed/none", "m"], 66, "--no-check"),
+      (["https://user:word@example.org/x", "m", "--no-check"], 64, "a password"),
+      (["example.org/SHA256SUMS", "m"], 64, "https://example.org/SHA256SUMS"),
+      (["out", "https://example.org/x"], 64, "tarn add https://example.org/x out"),
+      (["-", "m"], 64, "standard input"), ([feed, "/", "--name", "x"], 78, "root of the file system"),
+      ([feed, "m", "--every", "1s"], 64, "is not a span"),
+      ([feed, "m", "--every", "1h", "--schedule", "daily"], 64, "exclude each other"),
+      ([feed, "m", "--schedule", "noonish"], 78, "schedule"),
+      ([feed, "m", "--netrc-file", "\(place.path)/none"], 78, "netrc"),
+    ]
+    for (words, status, said) in cases {
+      let result = try place.tarn(["add"] + words)
+      #expect(result.status == status && result.messages.contains(said), "\(words): \(result)")
+    }
+    let config = try place.tarn("add", feed, "m", "--config", "\(place.path)/tarn.toml")
+    #expect(config.status == 64 && config.messages.contains("--config"), "\(config)")
+    let names = try FileManager.default.contentsOfDirectory(atPath: place.path + "/conf.d")
+    #expect(names == ["taken.toml"])
+    #expect(!place.exists("m"))
+  }
+
+  @Test func withoutACheckTheFeedIsNotRead() throws {
+    let result = try add("https://example.invalid/SHA256SUMS", "m", "--no-check", "--every", "6h")
+    #expect(result.status == 0 && result.output.contains("every 6h"), "\(result)")
+    #expect(place.text("conf.d/m.toml")?.contains("every = \"6h\"") == true)
+  }
+
+  @Test func settingsWithAnErrorAreLeftAlone() throws {
+    try place.write("[limits\n", "tarn.toml")
+    let result = try add(feed, "m")
+    #expect(result.status == 78 && result.messages.contains("tarn config check"), "\(result)")
+    #expect(!place.exists("conf.d"))
+  }
+
+  @Test func aFolderThatFollowsAnotherFeedIsNotTurned() throws {
+    try place.publish(["c": "three\n"], "feed/OTHER")
+    #expect(try place.tarn("sync", "\(place.path)/feed/OTHER", "m").status == 0)
+    let refused = try add(feed, "m")
+    #expect(refused.status == 64 && refused.messages.contains("--change-feed"), "\(refused)")
+    #expect(try add(feed, "m", "--change-feed").status == 0)
+  }
+
+  @Test func whatPeopleWroteIsRefusedWithItsPlace() throws {
+    let own = "# mine\n\n[mirror.own]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/own\"\n"
+    try place.write(own, "tarn.toml")
+    let other = try place.tarn("remove", "own")
+    #expect(
+      other.status == 64 && other.messages.contains("\(place.path)/tarn.toml:4 names 'own'"), "\(other)")
+    #expect(place.text("tarn.toml") == own)
+    #expect(try add(feed, "m").status == 0)
+    let written = try #require(place.text("conf.d/m.toml"))
+    let edits: [(String, Int, String)] = [
+      (written + "# because\n", 7, "comment"),
+      (written.replacing("\"1h\"", with: "\"2h\" # slow"), 6, "comment"),
+      (written + "[mirror.n]\nfeed = \"\(feed)\"\nfolder = \"/srv/n\"\n", 7, "more than this mirror"),
+      (written + "[limits]\npasses = 2\n", 7, "more than this mirror"),
+      ("# mine\n" + written, 5, "did not write"),
+    ]
+    for (text, line, reason) in edits {
+      try place.write(text, "conf.d/m.toml")
+      let result = try place.tarn("remove", "m")
+      #expect(
+        result.status == 64 && result.messages.contains("conf.d/m.toml:\(line) names 'm'")
+          && result.messages.contains(reason), "\(text): \(result)")
+      #expect(place.text("conf.d/m.toml") == text)
+    }
+    try place.write(written.replacing("\"1h\"", with: "\"2h\""), "conf.d/m.toml")
+    #expect(try place.tarn("remove", "m").status == 0, "other values are no comment")
+    #expect(place.text("tarn.toml") == own && !place.exists("conf.d/m.toml"))
+  }
+
+  /// What is added to it elsewhere would be left behind as half a mirror.
+  @Test func aMirrorOfTwoFilesIsRefused() throws {
+    #expect(try add(feed, "m").status == 0)
+    try place.write("[mirror.m]\nkeep = 3\n", "tarn.toml")
+    let result = try place.tarn("remove", "m")
+    #expect(result.status == 64 && result.messages.contains("tarn.toml:2 names 'm'"), "\(result)")
+    #expect(place.exists("conf.d/m.toml"))
+  }
+
+  @Test func aDamagedFileIsRefused() throws {
+    #expect(try add(feed, "m").status == 0)
+    try place.write((place.text("conf.d/m.toml") ?? "") + "= 3\n", "conf.d/m.toml")
+    let result = try place.tarn("remove", "m")
+    #expect(result.status == 78 && result.messages.contains("conf.d/m.toml:7"), "\(result)")
+    #expect(place.exists("conf.d/m.toml"))
+  }
+
+  @Test func removeTakesAFolderAndForgets() throws {
+    #expect(try add(feed, "m").status == 0)
+    #expect(try place.tarn("sync", "m").status == 0)
+    let result = try place.tarn("remove", "--forget", "--json", "./m")
+    #expect(result.status == 0 && result.output.contains("\"forgotten\":true"), "\(result)")
+    #expect(place.text("m/a") == "one\n" && !place.exists("m/.tarn"))
+    let again = try place.tarn("remove", "m")
+    #expect(again.status == 64 && again.messages.contains("the settings name no mirror"), "\(again)")
+  }
+
+  @Test func aNameThatIsNearlyRightIsTold() throws {
+    #expect(try add(feed, "podcasts").status == 0)
+    #expect(try place.tarn("remove", "podcats").messages.contains("did you mean 'podcasts'?"))
+  }
+
+  /// An administrator who let only a group read the settings means the new file, too.
+  @Test func theFileIsAsOpenAsTheSettings() throws {
+    func mode(_ name: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: "\(place.path)/\(name)")[.posixPermissions] as? Int
+    }
+    guard geteuid() == 0 else { return }
+    #expect(try add(feed, "a").status == 0)
+    #expect(try mode("conf.d/a.toml") == 0o644)
+    try place.write("", "tarn.toml")
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: place.path + "/tarn.toml")
+    #expect(try add(feed, "b").status == 0)
+    #expect(try mode("conf.d/b.toml") == 0o640)
+  }
+
+  @Test(
+    arguments: [
+      ("/srv/iso", "iso"), ("/srv/My Files", "My-Files"), ("/srv/v1.2", "v1-2"), ("/srv/session", nil),
+      ("/", nil),
+      ("/srv/...", nil), ("/srv/b\u{FC}cher", "b\u{FC}cher"), ("/srv/-x-", "x"),
+    ] as [(String, String?)]) func namesOfFolders(_ folder: String, _ name: String?)
+  {
+    #expect(MirrorAdding.name(of: folder) == name)
+  }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+/// `tarn add`, `tarn remove` and `tarn init` beside an agent, and on a terminal.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AddedMirrorTests: AgentHouse {
+  private var directory: [String: String] {
+    home.merging(["CONFIGURATION_DIRECTORY": place.path + "/etc"]) { $1 }
+  }
+
+  init() throws {
+    try super.init(files: ["f1": "one\n"])
+    try place.write("# nothing yet\n", to: "etc/tarn.toml")
+  }
+
+  private func run(_ words: String...) throws -> Outcome {
+    try Tarn.run(words, environment: directory, in: place.url)
+  }
+
+  private func text(_ name: String) -> String {
+    (try? String(contentsOfFile: "\(place.path)/\(name)", encoding: .utf8)) ?? ""
+  }
+
+  private func mirrors() throws -> [String] {
+    let mirrors = try JSON.documents(try run("status", "--json").output).first?["mirrors"] as? [[String: Any]]
+    return (mirrors ?? []).compactMap { $0["name"] as? String }
+  }
+
+  @Test func theAgentTakesItUpAndDropsIt() throws {
+    let program = try Tarn.start(["agent"], environment: directory, in: place.url)
+    agent = program
+    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+    let added = try run("add", server.url("SHA256SUMS"), "m")
+    #expect(added.status == 0 && added.output.contains("the agent has it"), "\(added)")
+    try waitUntil("it has synced") { text("m/f1") == "one\n" }
+    #expect(try mirrors() == ["m"])
+    let removed = try run("remove", "m")
+    #expect(removed.status == 0, "\(removed)")
+    #expect(try mirrors() == [])
+    #expect(text("m/f1") == "one\n")
+  }
+
+  @Test func initAsksOnATerminal() throws {
+    try place.remove("etc/tarn.toml")
+    let terminal = try PseudoTerminal()
+    let program = try Tarn.start(["init"], environment: directory, in: place.url, terminal: terminal.path)
+    try waitUntil("it asks for the feed") { terminal.shown.contains("Feed to follow") }
+    terminal.type("\(server.url("SHA256SUMS"))\n")
+    try waitUntil("it asks for the folder") { terminal.shown.contains("Folder to keep") }
+    terminal.type("m\n")
+    try waitUntil("it asks how often") { terminal.shown.contains("How often") }
+    terminal.type("soon\n")
+    try waitUntil("it asks again") { terminal.shown.components(separatedBy: "How often").count == 3 }
+    terminal.type("6h\n")
+    try waitUntil("it asks for a rate") { terminal.shown.contains("Most bytes") }
+    terminal.type("\n")
+    #expect(try program.wait().status == 0)
+    #expect(terminal.shown.contains("next: tarn agent"), "\(terminal.shown)")
+    #expect(text("etc/conf.d/m.toml").contains("every = \"6h\""))
+    #expect(try run("config", "check").status == 0)
+  }
+}
