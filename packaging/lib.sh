@@ -18,7 +18,7 @@ DEMO_PACKAGES=(nginx-light)
 # What the tests use beyond that. gdb's and lldb's needs are not among them.
 TEST_PACKAGES=(
   nginx-light apache2-bin caddy curl python3-minimal python3 strace openssl procps systemd e2fsprogs xfsprogs btrfs-progs
-  mmdebstrap systemd-container groff-base man-db python3-yaml python3-jsonschema lintian mandoc prometheus python3-prometheus-client
+  mmdebstrap systemd-container groff-base man-db python3-yaml python3-jsonschema lintian mandoc prometheus python3-prometheus-client zsh fish
 )
 
 say() { printf '%s\n' "==> $*" >&2; }

@@ -20,8 +20,8 @@ enum Suggestion {
     "stop": "pause --all", "kill": "cancel", "abort": "cancel", "unpause": "resume", "continue": "resume",
     "throttle": "limit", "rate": "limit", "bwlimit": "limit", "priority": "prioritize",
     "settings": "config show", "options": "config show", "set": "config", "unset": "config unset",
-    "timer": "schedule", "cron": "schedule", "completion": "--generate-completion-script bash",
-    "completions": "--generate-completion-script bash", "version": "--version",
+    "timer": "schedule", "cron": "schedule", "completions": "completion bash",
+    "complete": "completion bash", "version": "--version",
   ]
 
   /// The same below a command that has commands of its own.

@@ -27,9 +27,10 @@ struct ApproveCommand: ParsableCommand {
     static let asks = true
   }
   @OptionGroup var common: CommonOptions<Shown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
-  @Argument(help: ArgumentHelp("The plan's id, from 'tarn status'.", valueName: "plan")) var plan: String?
+  @Argument(help: ArgumentHelp("The plan's id, from 'tarn status'.", valueName: "plan"), completion: .plan)
+  var plan: String?
 
   func run() throws {
     let session = try Session(common)

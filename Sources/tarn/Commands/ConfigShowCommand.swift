@@ -25,7 +25,7 @@ struct ConfigShowCommand: ParsableCommand {
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
     help: ArgumentHelp("A name or a folder; all settings without one.", valueName: "mirror"),
-    completion: .directory)
+    completion: .mirror)
   var mirror: String?
 
   func run() throws {

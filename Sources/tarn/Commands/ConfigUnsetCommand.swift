@@ -25,7 +25,7 @@ struct ConfigUnsetCommand: ParsableCommand {
   @Flag(help: "All that it remembers but the feed.") var all = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .mirror) var mirror: String
   @Argument(
     help: ArgumentHelp("Options without their dashes, such as limit-rate.", valueName: "option"),
     completion: .list(PassOptions.Name.allCases.map(\.rawValue)))

@@ -29,7 +29,8 @@ struct EventsCommand: ParsableCommand {
   var after: String?
   @Option(help: ArgumentHelp("Without --after, so many of the newest.", valueName: "n")) var newest = 20
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String] = []
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .mirror) var mirrors:
+    [String] = []
 
   func validate() throws {
     if let after, EventCursor(after) == nil {

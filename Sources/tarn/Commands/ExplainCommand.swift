@@ -24,7 +24,7 @@ struct ExplainCommand: ParsableCommand {
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
     help: ArgumentHelp("A name or a folder, and a path of the mirror; or the path alone.", valueName: "path"),
-    completion: .file())
+    completion: .mirrorThenPath)
   var words: [String]
 
   func validate() throws {

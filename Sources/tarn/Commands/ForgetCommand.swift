@@ -29,7 +29,7 @@ struct ForgetCommand: ParsableCommand {
   @Flag(help: "Forget all mirrors whose folder is gone.") var gone = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String?
 
   func validate() throws {

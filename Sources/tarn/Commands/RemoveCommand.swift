@@ -23,7 +23,7 @@ struct RemoveCommand: ParsableCommand {
 
   @Flag(help: "Also forget the mirror: its record and its trash go, its files stay.") var forget = false
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The mirror's name, or its folder.", valueName: "name"))
+  @Argument(help: ArgumentHelp("The mirror's name, or its folder.", valueName: "name"), completion: .mirror)
   var name: String
 
   func run() throws {

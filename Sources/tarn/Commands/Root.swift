@@ -40,5 +40,7 @@ struct Root: ParsableCommand {
           PrioritizeCommand.self, LimitCommand.self, ReloadCommand.self,
         ]),
       CommandGroup(name: "Downloads", subcommands: [GetCommand.self, SessionCommand.self]),
+      CommandGroup(
+        name: "This machine", subcommands: [CompletionCommand.self]),
     ])
 }

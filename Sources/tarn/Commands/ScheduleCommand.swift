@@ -25,7 +25,7 @@ struct ScheduleCommand: ParsableCommand {
 
   @Flag(help: "Print the settings of the service that the timer starts.") var service = false
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
 
   func run() throws {

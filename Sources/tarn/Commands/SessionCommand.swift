@@ -98,7 +98,7 @@ struct SessionOpenCommand: ParsableCommand {
       """)
   @OptionGroup var options: SessionSettingsOptions
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws {
     let session = try Session(common)
@@ -126,7 +126,7 @@ struct SessionSetCommand: ParsableCommand {
       """)
   @OptionGroup var options: SessionSettingsOptions
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws {
     let session = try Session(common)
@@ -149,7 +149,7 @@ struct SessionShowCommand: ParsableCommand {
         tarn session show --json backup
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws {
     let session = try Session(common)
@@ -187,7 +187,7 @@ struct SessionEventsCommand: ParsableCommand {
     Int64 =
       0
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws {
     let session = try Session(common)
@@ -259,7 +259,7 @@ struct SessionAckCommand: ParsableCommand {
       They are not shown again, and no program is woken for them.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
   @Argument(help: ArgumentHelp("Of the last event.", valueName: "number")) var number: Int64
 
   func run() throws {
@@ -291,7 +291,7 @@ struct SessionAnswerCommand: ParsableCommand {
     help: ArgumentHelp("Where the file goes: a path, or a folder.", valueName: "path"), completion: .file())
   var to: String?
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
   @Argument(help: ArgumentHelp("Of the task.", valueName: "number")) var number: Int64
 
   func run() throws {
@@ -323,7 +323,7 @@ struct SessionWaitCommand: ParsableCommand {
       that waits for an answer is told while it waits.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws {
     let session = try Session(common)
@@ -391,7 +391,7 @@ struct SessionCloseCommand: ParsableCommand {
         tarn session close backup
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws { try Session(common).give(SessionOrder(.close), to: id) }
 }
@@ -406,7 +406,7 @@ struct SessionForgetCommand: ParsableCommand {
         tarn session forget backup
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The session.", valueName: "id")) var id: String
+  @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
   func run() throws { try Session(common).give(SessionOrder(.forget), to: id) }
 }

@@ -42,7 +42,7 @@ struct StatusCommand: ParsableCommand {
     static let verbose: String? = "Say more: options, all transfers and all problems."
   }
   @OptionGroup var common: CommonOptions<Shown>
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .directory) var mirrors:
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .mirror) var mirrors:
     [String] = []
 
   func validate() throws {

@@ -9,7 +9,8 @@ import TarnRuntime
 /// The mirrors that a command for the agent is about.
 struct SteeringTargets: ParsableArguments {
   @Flag(help: "All mirrors of the agent.") var all = false
-  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"))
+  @Argument(
+    help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"), completion: .target)
   var targets: [String] = []
 
   func validate() throws {
@@ -285,8 +286,9 @@ struct PrioritizeCommand: ParsableCommand {
     ControlCommand.Priority.high
   @Flag(help: "A task of a session: before all others of its priority.") var first = false
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
-    [String]
+  @Argument(
+    help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"), completion: .target)
+  var targets: [String]
 
   func run() throws {
     let putFirst =

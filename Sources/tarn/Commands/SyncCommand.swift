@@ -32,7 +32,7 @@ struct SyncCommand: ParsableCommand {
   }
   @OptionGroup var common: CommonOptions<Shown>
   @Argument(
-    help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .directory)
+    help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .mirrorOrFeed)
   var targets: [String] = []
 
   func validate() throws {

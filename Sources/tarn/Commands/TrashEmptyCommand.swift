@@ -24,9 +24,11 @@ struct TrashEmptyCommand: ParsableCommand {
     static let asks = true
   }
   @OptionGroup var common: CommonOptions<Shown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
-  @Argument(help: ArgumentHelp("Ids or the front of them, or paths; all without any.", valueName: "name"))
+  @Argument(
+    help: ArgumentHelp("Ids or the front of them, or paths; all without any.", valueName: "name"),
+    completion: .trashed)
   var names: [String] = []
 
   func run() throws {

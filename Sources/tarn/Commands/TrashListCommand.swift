@@ -20,7 +20,7 @@ struct TrashListCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
 
   func run() throws {

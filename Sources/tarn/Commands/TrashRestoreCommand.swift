@@ -23,10 +23,11 @@ struct TrashRestoreCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Where to, in the mirror; for one file.", valueName: "path")) var to: String?
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
   @Argument(
-    help: ArgumentHelp("An id or the front of it, from 'tarn trash list', or a path.", valueName: "name"))
+    help: ArgumentHelp("An id or the front of it, from 'tarn trash list', or a path.", valueName: "name"),
+    completion: .trashed)
   var names: [String]
 
   func validate() throws {

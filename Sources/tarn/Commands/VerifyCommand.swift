@@ -24,7 +24,7 @@ struct VerifyCommand: ParsableCommand {
     static let verbose: String? = "Say more: each finding as it is made."
   }
   @OptionGroup var common: CommonOptions<Shown>
-  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
 
   func run() throws {

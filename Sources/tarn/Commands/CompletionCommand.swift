@@ -1,0 +1,56 @@
+import ArgumentParser
+import TarnRuntime
+
+/// `tarn completion`.
+struct CompletionCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "completion",
+    abstract: "Print the script by which a shell completes words.",
+    usage: "tarn completion [options] SHELL",
+    discussion: """
+      Examples:
+        tarn completion bash > ~/.local/share/bash-completion/completions/tarn
+        tarn completion zsh > ~/.zsh/_tarn
+        tarn completion fish > ~/.config/fish/completions/tarn.fish
+
+      The shell is bash, zsh or fish. Names of mirrors, sessions and paths are completed as well. The Debian package \
+      has all three scripts in place. For zsh the directory must be in $fpath, and bash needs the package bash-completion.
+      """)
+
+  enum Shell: String, CaseIterable, ExpressibleByArgument {
+    case bash, zsh, fish
+  }
+
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("bash, zsh or fish.", valueName: "shell")) var shell: Shell
+
+  func run() throws {
+    let session = try Session(common)
+    let script = Self.script(shell)
+    if session.isJSON {
+      session.console.data(JSONText.line(CompletionReport(shell: shell.rawValue, script: script)))
+    } else {
+      session.console.frame(script)
+    }
+  }
+
+  /// bash's comes with a line for the kernel, which a file that is only read must not have.
+  static func script(_ shell: Shell) -> String {
+    let kind: CompletionShell =
+      switch shell {
+      case .bash: .bash
+      case .zsh: .zsh
+      case .fish: .fish
+      }
+    let script = Root.completionScript(for: kind)
+    guard script.hasPrefix("#!"), let end = script.firstIndex(of: "\n") else { return script + "\n" }
+    return script[script.index(after: end)...].drop { $0 == "\n" } + "\n"
+  }
+}
+
+/// `completion --json`.
+private struct CompletionReport: Encodable {
+  var schema = "tarn-completion/1"
+  var shell: String
+  var script: String
+}

@@ -1,0 +1,147 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import tarn
+
+/// `tarn completion`, in the shells themselves.
+@Suite final class CompletionTests {
+  private let place: LocalPlace
+
+  init() throws {
+    place = try LocalPlace()
+    try place.publish(["a": "one\n", "b two": "two\n"])
+    try place.write(
+      """
+      [mirror.podcasts]
+      feed = "\(place.path)/feed/SHA256SUMS"
+      folder = "\(place.path)/podcasts"
+      [mirror.iso]
+      feed = "\(place.path)/feed/SHA256SUMS"
+      folder = "\(place.path)/iso"
+
+      """, "tarn.toml")
+  }
+
+  deinit { place.end() }
+
+  /// What a shell prints.
+  private func shell(_ name: String, _ arguments: [String], _ variables: [String: String] = [:]) throws
+    -> String?
+  {
+    let url = URL(fileURLWithPath: "/usr/bin/\(name)")
+    guard FileManager.default.isExecutableFile(atPath: url.path) else { return nil }
+    let process = Process()
+    // One that waits for a word that does not come is ended.
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/timeout")
+    process.arguments = ["120", url.path] + arguments
+    process.currentDirectoryURL = place.url
+    let own = [
+      "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
+      "RUNTIME_DIRECTORY": place.path + "/run", "CONFIGURATION_DIRECTORY": place.path, "LC_ALL": "C.UTF-8",
+      "PATH": TarnBinary.url.deletingLastPathComponent().path + ":/usr/bin:/bin", "TERM": "dumb",
+    ]
+    process.environment = own.merging(variables) { $1 }
+    process.standardInput = FileHandle.nullDevice
+    let output = place.url.appendingPathComponent(".shown")
+    try Data().write(to: output)
+    process.standardOutput = try FileHandle(forWritingTo: output)
+    process.standardError = process.standardOutput
+    try process.run()
+    process.waitUntilExit()
+    return try String(contentsOf: output, encoding: .utf8)
+  }
+
+  /// What bash would offer for the last of these words.
+  private func bash(_ words: String...) throws -> [String] {
+    try place.write(try place.tarn("completion", "bash").output, "tarn.bash")
+    let list = words.map { "'\($0)'" }.joined(separator: " ")
+    let text = try shell(
+      "bash",
+      [
+        "--norc", "-c",
+        """
+        . ./tarn.bash
+        COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); COMP_LINE="\(words.joined(separator: " "))"
+        COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
+        _tarn tarn '\(words.last ?? "")' '\(words.dropLast().last ?? "")'
+        printf '%s\\n' "${COMPREPLY[@]}"
+        """,
+      ])
+    return (text ?? "").split(separator: "\n").map(String.init)
+  }
+
+  @Test func bashCompletesMirrorsAndPaths() throws {
+    #expect(try bash("tarn", "status", "po") == ["podcasts"])
+    #expect(try bash("tarn", "status", "") == ["iso", "podcasts"])
+    #expect(try bash("tarn", "pause", "i") == ["iso"])
+    #expect(try bash("tarn", "remove", "po") == ["podcasts"])
+    #expect(try bash("tarn", "config", "show", "po") == ["podcasts"])
+    #expect(try bash("tarn", "status", "--json", "po") == ["podcasts"])
+    #expect(try bash("tarn", "completion", "f") == ["fish"])
+    #expect(try bash("tarn", "expl") == ["explain"])
+    #expect(try place.tarn("sync", "podcasts").status == 0)
+    #expect(try bash("tarn", "explain", "podcasts", "b") == ["b two"])
+    #expect(try bash("tarn", "sync", "./fe") == ["./feed"])
+  }
+
+  /// compgen expands what it is given: a name is never carried out.
+  @Test func aNameIsNoCommand() throws {
+    for name in ["$(touch broken)", "`touch broken`", "a;touch broken", "~", "*", "x\\y", "q'q"] {
+      try place.makeDirectory("d/\(name)")
+    }
+    let found = try bash("tarn", "status", "d/")
+    #expect(
+      Set(found) == ["d/$(touch broken)", "d/`touch broken`", "d/a;touch broken", "d/~", "d/*", "d/q'q"])
+    #expect(!place.exists("broken"))
+  }
+
+  @Test func fishCompletesMirrors() throws {
+    try place.write(try place.tarn("completion", "fish").output, "tarn.fish")
+    guard
+      let text = try shell("fish", ["--no-config", "-c", "source tarn.fish; complete -C 'tarn status po'"])
+    else { return }
+    #expect(text.hasPrefix("podcasts"), "\(text)")
+  }
+
+  /// Its completion runs only where keys are typed: zpty has a terminal for that.
+  @Test func zshCompletesMirrors() throws {
+    try place.write(try place.tarn("completion", "zsh").output, "_tarn")
+    let script = """
+      zmodload zsh/zpty
+      zpty z zsh -f -i
+      zpty -w z "PS1=; fpath=($PWD \\$fpath); autoload -Uz compinit; compinit -u -d $PWD/dump; echo READ''Y"
+      zpty -r z line '*READY*'
+      zpty -w -n z $'tarn status po\\t\\n'
+      zpty -r z line '*tarn status podcasts*'
+      print -r -- "$line"
+      zpty -d z
+      """
+    guard let text = try shell("zsh", ["-f", "-c", script]) else { return }
+    #expect(text.contains("tarn status podcasts"), "\(text)")
+  }
+
+  @Test func theScriptsAreSound() throws {
+    for name in ["bash", "zsh", "fish"] {
+      let result = try place.tarn("completion", name)
+      #expect(result.status == 0 && !result.output.hasPrefix("#!") && result.output.contains("explain"))
+      try place.write(result.output, "script.\(name)")
+      #expect(try shell(name, ["-n", "script.\(name)"]) ?? "" == "")
+    }
+    #expect(try place.tarn("completion", "csh").status == 64)
+    let json = try place.tarn("completion", "--json", "bash").output
+    let answer = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+    #expect(answer?["shell"] as? String == "bash")
+  }
+
+  private func words(_ shell: String, _ words: String...) -> WordCompletion {
+    WordCompletion(words, words.count - 1, words.last ?? "", shell: .init(rawValue: shell))
+  }
+
+  @Test func positionalsAreFoundBehindOptions() throws {
+    #expect(words("fish", "tarn", "trash", "restore", "--to", "x", "iso", "").index == 6)
+    let result = try place.tarn(
+      "---completion", "session", "show", "--", "positional@0", "3", "0", "tarn", "session", "show", "")
+    #expect(result.status == 0 && result.output == "\n" && result.messages == "", "\(result)")
+  }
+}
