@@ -21,7 +21,8 @@ enum Suggestion {
     "throttle": "limit", "rate": "limit", "bwlimit": "limit", "priority": "prioritize",
     "settings": "config show", "options": "config show", "set": "config", "unset": "config unset",
     "timer": "schedule", "cron": "schedule", "completions": "completion bash",
-    "complete": "completion bash", "version": "--version",
+    "complete": "completion bash", "diagnose": "doctor", "health": "doctor", "bugreport": "report",
+    "support": "report", "bundle": "report", "version": "--version",
   ]
 
   /// The same below a command that has commands of its own.

@@ -41,6 +41,6 @@ struct Root: ParsableCommand {
         ]),
       CommandGroup(name: "Downloads", subcommands: [GetCommand.self, SessionCommand.self]),
       CommandGroup(
-        name: "This machine", subcommands: [CompletionCommand.self]),
+        name: "This machine", subcommands: [DoctorCommand.self, ReportCommand.self, CompletionCommand.self]),
     ])
 }

@@ -54,6 +54,7 @@ struct MirrorAdding {
     if wish.readsFeed { report.read(try read(mirror, wish)) }
     report.agent = try write(file, text).word
     if report.agent == "none" { report.next = change.start }
+    warnOfConfinement(mirror.folder)
     return report
   }
 
@@ -233,6 +234,15 @@ struct MirrorAdding {
       "the agent does not take these settings, and they were taken back: "
         + (problems.first.map { $0.split(whereSeparator: \.isNewline).first.map(String.init) ?? "" } ?? ""),
       hint: "the agent may be another user, who cannot read what this one can")
+  }
+
+  /// The system's service writes only where its unit says.
+  private func warnOfConfinement(_ folder: String) {
+    guard change.isSystem, UnitState.current(isSystem: true)?.keepsOut(folder) == true else { return }
+    session.say(
+      session.messageStyle.paint("warning:", .warning)
+        + " tarn.service may not write \(Printable.escape(folder)) so far: \(UnitState.permit(Printable.escape(folder)))"
+    )
   }
 
   private func takeBack(_ file: MirrorDropIn) throws(PassFailure) {

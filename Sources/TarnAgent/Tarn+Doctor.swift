@@ -1,0 +1,77 @@
+import Glibc
+package import TarnCore
+import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TarnTransfer
+
+/// What `tarn doctor` asks of a mirror.
+extension Tarn {
+  /// Asks a feed's server for the head of its answer, as a pass would, and takes no body.
+  ///
+  /// - Returns: the head, or why there is none; nil of a feed that is no server's.
+  package func probe(_ request: SyncRequest) throws(PassFailure) -> DownloadOutcome? {
+    guard let feed = request.feed, case .remote(let url) = try location(of: feed) else { return nil }
+    let ports = try makePorts(
+      try location(of: feed), request.options, request, ledger: AbsentLedger(), scratch: temporaryDirectory,
+      stage: nil, observer: SilentObserver())
+    defer { ports.downloader.shutDown() }
+    var download = DownloadRequest(url: url, limit: 64 << 10)
+    download.encoding = .gzipAsked
+    download.totalTimeout = Self.probeSeconds
+    let receiver = HeadReceiver()
+    _ = ports.downloader.start(download, to: receiver)
+    return receiver.outcome(within: .seconds(Self.probeSeconds + 15))
+  }
+
+  private static let probeSeconds = 15
+
+  /// Where the record of a mirror lies.
+  ///
+  /// - Throws: why there is none.
+  package func recordDirectory(folder: String, state: String?) throws(PassFailure) -> String {
+    try home(folder: folder, state: state).stateDirectory
+  }
+
+  /// Reads all of a mirror's record, beside whoever works with it.
+  ///
+  /// - Throws: `inputOutput` for one that is damaged.
+  package func checkRecord(folder: String, state: String?) throws(PassFailure) {
+    let home = try home(folder: folder, state: state)
+    do throws(LedgerFailure) {
+      let ledger = try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
+      defer { ledger.close() }
+      try ledger.requireWhole()
+    } catch {
+      // No pass has come so far as to make one; or an older Tarn's is brought up to date by the next one.
+      guard error.code != .missing, error.code != .older else { return }
+      throw PassFailure(error)
+    }
+  }
+}
+
+/// Keeps the head of an answer.
+private final class HeadReceiver: DownloadReceiver {
+  private struct State {
+    var head: ResponseHead?
+    var outcome: DownloadOutcome?
+  }
+  private let state = LockedCondition(State())
+
+  func begin(_ head: ResponseHead) -> HeadVerdict {
+    state.withLock { $0.head = head }
+    return .headOnly
+  }
+
+  func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict { .abort }
+
+  func end(_ outcome: DownloadOutcome) {
+    state.change { state in state.outcome = state.head.map { .complete($0) } ?? outcome }
+  }
+
+  func outcome(within limit: Duration) -> DownloadOutcome {
+    state.wait(atMost: limit) { $0.outcome }
+      ?? .failed(DownloadFailure(.timeout, "no answer in time", isTransient: true))
+  }
+}

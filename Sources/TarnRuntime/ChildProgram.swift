@@ -1,0 +1,111 @@
+import Glibc
+
+/// Another program that is asked something: run to its end, with what it printed.
+package struct ChildProgram: Sendable {
+  /// Of its end as exit(3) has it; nil when a signal ended it.
+  package let status: Int32?
+  /// Of standard output, at most `limit` bytes.
+  package let output: [UInt8]
+  /// Of standard error, at most as many.
+  package let messages: [UInt8]
+
+  package var text: String { String(decoding: output, as: UTF8.self) }
+
+  /// Where a program is: a path, or a name that is looked for in the system's directories, never in PATH.
+  package static func find(_ name: String) -> String? {
+    if name.hasPrefix("/") { return access(name, X_OK) == 0 ? name : nil }
+    return ["/usr/bin", "/bin", "/usr/sbin", "/sbin"].lazy.map { "\($0)/\(name)" }
+      .first { access($0, X_OK) == 0 }
+  }
+
+  /// Runs a program with an empty standard input.
+  ///
+  /// - Parameters:
+  ///   - seconds: after which it is killed.
+  ///   - limit: the most bytes of each stream.
+  /// - Returns: nil when it is not there, or cannot be started.
+  package static func run(
+    _ name: String, _ arguments: [String], seconds: Int = 20, limit: Int = 8 << 20
+  ) -> ChildProgram? {
+    guard let program = find(name), let output = unnamedFile(), let messages = unnamedFile() else {
+      return nil
+    }
+    defer {
+      close(output)
+      close(messages)
+    }
+    guard let pid = spawn(program, arguments, output, messages) else { return nil }
+    let status = wait(pid, seconds: seconds)
+    return ChildProgram(
+      status: status & 0x7F == 0 ? status >> 8 & 0xFF : nil, output: contents(output, limit),
+      messages: contents(messages, limit))
+  }
+
+  /// What of this process's environment such a program gets.
+  private static let variables = [
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "CONFIGURATION_DIRECTORY",
+    "STATE_DIRECTORY",
+    "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "TARN_SOCKET", "http_proxy", "https_proxy", "HTTPS_PROXY",
+    "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+  ]
+
+  private static func spawn(
+    _ program: String, _ arguments: [String], _ output: Int32, _ messages: Int32
+  ) -> pid_t? {
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, output, 1)
+    posix_spawn_file_actions_adddup2(&actions, messages, 2)
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // This thread may block signals, and a child inherits that.
+    var none = sigset_t()
+    sigemptyset(&none)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    let words = ([program] + arguments).map { strdup($0) } + [nil]
+    let environment = variables.compactMap { name in
+      getenv(name).flatMap { strdup("\(name)=" + String(cString: $0)) }
+    }
+    defer { for text in words + environment { free(text) } }
+    var pid: pid_t = 0
+    return posix_spawn(&pid, program, &actions, &attributes, words, environment + [nil]) == 0 ? pid : nil
+  }
+
+  /// - Returns: as wait(2) has it.
+  private static func wait(_ pid: pid_t, seconds: Int) -> Int32 {
+    var status: Int32 = 0
+    for turn in 0... {
+      let ended = waitpid(pid, &status, WNOHANG)
+      if ended == pid || ended < 0 && errno != EINTR { break }
+      if turn == seconds * 100 { kill(pid, SIGKILL) }
+      usleep(10_000)
+    }
+    return status
+  }
+
+  private static func unnamedFile() -> Int32? {
+    var name = Array("/tmp/.tarn-XXXXXX".utf8CString)
+    let descriptor = mkstemp(&name)
+    guard descriptor >= 0 else { return nil }
+    unlink(name)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    return descriptor
+  }
+
+  private static func contents(_ descriptor: Int32, _ limit: Int) -> [UInt8] {
+    guard lseek(descriptor, 0, SEEK_SET) == 0 else { return [] }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while bytes.count < limit {
+      let count = read(descriptor, &buffer, min(buffer.count, limit - bytes.count))
+      guard count > 0 else { break }
+      bytes += buffer[..<count]
+    }
+    return bytes
+  }
+}

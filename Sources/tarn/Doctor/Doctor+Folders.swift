@@ -1,0 +1,195 @@
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+extension Doctor {
+  /// The folder of one mirror, its record, and its file system.
+  func folder(_ patient: Patient) -> [Finding] {
+    var findings = [place(patient)]
+    guard findings[0].level != .problem, TextFile.isDirectory(patient.folder) else { return findings }
+    findings += permissions(patient)
+    findings += fileSystem(patient)
+    findings.append(space(patient))
+    findings += ledger(patient)
+    return findings
+  }
+
+  private func place(_ patient: Patient) -> Finding {
+    let tarn = session.tarn
+    do throws(PassFailure) {
+      _ = try tarn.recordDirectory(folder: patient.folder, state: patient.state)
+      return Finding(.ok, .folder, of: patient.name, Printable.escape(patient.folder))
+    } catch {
+      let word = ShellWord.quote(patient.settings?.name ?? patient.folder)
+      if error.kind == .permission {
+        return Finding(.problem, .permissions, of: patient.name, error.message, mend: error.hint)
+      }
+      let isNew = ["no-folder", "not-a-mirror"].contains(error.code) && !tarn.isLostOrEmptied(patient.folder)
+      guard isNew else {
+        return Finding(
+          .problem, .folder, of: patient.name, error.message, mend: error.hint ?? "tarn status \(word)")
+      }
+      if let reason = cannotMake(patient.folder) {
+        return Finding(
+          .problem, .permissions, of: patient.name, reason.message, mend: reason.mend)
+      }
+      return Finding(.warning, .folder, of: patient.name, "it was never synced", mend: "tarn sync \(word)")
+    }
+  }
+
+  /// The one who runs the agent: of the system's service the user tarn, where there is one.
+  private var agentUser: (name: String, id: uid_t, group: gid_t)? {
+    guard isSystem, geteuid() == 0, let entry = getpwnam("tarn") else { return nil }
+    return ("tarn", entry.pointee.pw_uid, entry.pointee.pw_gid)
+  }
+
+  private func cannotMake(_ folder: String) -> (message: String, mend: String)? {
+    var above = folder
+    while !above.isEmpty, TextFile.status(above) == nil {
+      above = above.lastIndex(of: "/").map { String(above[..<$0]) } ?? ""
+    }
+    let directory = above.isEmpty ? "/" : above
+    guard let user = agentUser else {
+      guard access(directory, W_OK | X_OK) != 0 else { return nil }
+      return (
+        "this user may not make it in \(Printable.escape(directory))",
+        "sudo install -d -o \"$USER\" \(ShellWord.quote(folder))"
+      )
+    }
+    guard !Self.mayWrite(directory, user.id, user.group) else { return nil }
+    return (
+      "the agent's user \(user.name) may not make it in \(Printable.escape(directory))",
+      "sudo install -d -o \(user.name) -g \(user.name) \(ShellWord.quote(folder))"
+    )
+  }
+
+  /// By owner, group and mode; access lists may say otherwise.
+  static func mayWrite(_ path: String, _ user: uid_t, _ group: gid_t) -> Bool {
+    guard let status = TextFile.status(path) else { return false }
+    let mode = status.st_mode
+    if user == 0 { return true }
+    if status.st_uid == user { return mode & 0o300 == 0o300 }
+    if status.st_gid == group, mode & 0o030 == 0o030 { return true }
+    return mode & 0o003 == 0o003
+  }
+
+  private func permissions(_ patient: Patient) -> [Finding] {
+    let state = (try? session.tarn.recordDirectory(folder: patient.folder, state: patient.state)) ?? ""
+    for path in [patient.folder, state] where !path.isEmpty && TextFile.status(path) != nil {
+      if let user = agentUser {
+        guard !Self.mayWrite(path, user.id, user.group) else { continue }
+        return [
+          Finding(
+            .warning, .permissions, of: patient.name,
+            "by its mode the agent's user \(user.name) may not write \(Printable.escape(path))",
+            mend: "sudo chown -R \(user.name): \(ShellWord.quote(path))")
+        ]
+      }
+      guard access(path, R_OK | W_OK | X_OK) != 0 else { continue }
+      return [
+        Finding(
+          .problem, .permissions, of: patient.name, "this user may not write \(Printable.escape(path))",
+          mend: "sudo chown -R \"$USER\" \(ShellWord.quote(path))")
+      ]
+    }
+    return []
+  }
+
+  // MARK: File system
+
+  /// File systems where inotify, SQLite's log or names do not work as on a disk of this machine, by the names of proc(5).
+  private static let odd: [String: String] = [
+    "nfs": elsewhere, "nfs4": elsewhere, "cifs": elsewhere, "smb3": elsewhere, "9p": elsewhere,
+    "vfat": names, "exfat": names, "msdos": names,
+  ]
+  private static let elsewhere =
+    "what other machines change there is not told, and the record is not safe on it"
+  private static let names =
+    "names that differ only in case are one file there, and some names cannot be stored"
+  private static let behind = "what a power cut leaves there depends on the program behind it"
+
+  private func fileSystem(_ patient: Patient) -> [Finding] {
+    if MountedFileSystem.isReadOnly(patient.folder) {
+      return [
+        Finding(
+          .problem, .fileSystem, of: patient.name, "it is mounted read-only",
+          mend: "findmnt -T \(ShellWord.quote(patient.folder)); then: sudo mount -o remount,rw MOUNTPOINT")
+      ]
+    }
+    let table = TextFile.read("/proc/self/mountinfo", limit: 4 << 20) ?? ""
+    guard let kind = Self.fileSystem(of: session.tarn.resolved(patient.folder), table) else { return [] }
+    guard let why = Self.odd[kind] ?? (kind.hasPrefix("fuse") ? Self.behind : nil) else { return [] }
+    let isOfNames = why == Self.names
+    guard !isOfNames || patient.settings?.options.isOn(.portableNames) != true else { return [] }
+    return [
+      Finding(
+        .warning, .fileSystem, of: patient.name, "\(kind): \(why)",
+        mend: isOfNames
+          ? "write portable-names = true below [mirror.\(patient.name)]; then: tarn reload"
+          : "choose a folder on a disk of this machine")
+    ]
+  }
+
+  /// - Parameters:
+  ///   - path: without links.
+  ///   - table: of proc(5), mountinfo; of mounts over one another the last one counts.
+  /// - Returns: nil where none is found.
+  static func fileSystem(of path: String, _ table: String) -> String? {
+    var found: (place: Int, kind: String)?
+    for line in table.split(separator: "\n") {
+      let words = line.split(separator: " ")
+      guard let dash = words.firstIndex(of: "-"), dash + 1 < words.count, words.count > 4 else { continue }
+      let place = words[4].replacing("\\040", with: " ")
+      guard path == place || path.hasPrefix(place == "/" ? "/" : place + "/") else { continue }
+      if place.count >= found?.place ?? 0 { found = (place.count, String(words[dash + 1])) }
+    }
+    return found?.kind
+  }
+
+  private func space(_ patient: Patient) -> Finding {
+    var status = statvfs()
+    guard statvfs(patient.folder, &status) == 0 else {
+      return Finding(.warning, .space, of: patient.name, "it cannot be told how much is free")
+    }
+    let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    let document = try? session.tarn.status(folder: patient.folder, state: patient.state, problemLimit: 0)
+    let pending = document?.bytes.pending ?? 0
+    let see = "df -h \(ShellWord.quote(patient.folder))"
+    if status.f_files > 0, status.f_favail == 0 {
+      return Finding(
+        .problem, .space, of: patient.name, "no inode is free",
+        mend: "df -i \(ShellWord.quote(patient.folder))")
+    }
+    if free < pending || free == 0 {
+      return Finding(
+        .problem, .space, of: patient.name,
+        "\(Units.show(free)) are free, and \(Units.show(pending)) are to come", mend: see)
+    }
+    let share = UInt64(status.f_blocks) * UInt64(status.f_frsize) / 100
+    if free - pending < share {
+      return Finding(
+        .warning, .space, of: patient.name,
+        "\(Units.show(free)) are free, \(Units.show(pending)) are to come, and 1% stays free (reserve)",
+        mend: see)
+    }
+    let rest = pending > 0 ? ", \(Units.show(pending)) to come" : ""
+    return Finding(.ok, .space, of: patient.name, "\(Units.show(free)) free\(rest)")
+  }
+
+  private func ledger(_ patient: Patient) -> [Finding] {
+    do throws(PassFailure) {
+      try session.tarn.checkRecord(folder: patient.folder, state: patient.state)
+      return [Finding(.ok, .ledger, of: patient.name, "its record is whole")]
+    } catch {
+      let word = ShellWord.quote(patient.settings?.name ?? patient.folder)
+      return [
+        Finding(
+          .problem, .ledger, of: patient.name, error.message,
+          mend: "tarn sync \(word), which makes a new record of what is there")
+      ]
+    }
+  }
+}

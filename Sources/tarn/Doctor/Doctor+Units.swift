@@ -1,0 +1,126 @@
+import Glibc
+import TarnControl
+import TarnCore
+import TarnRuntime
+
+extension Doctor {
+  /// The service of these settings: whether it is there, begins by itself, did not fail, and may write where the folders are.
+  func units(_ patients: [Patient], _ status: StatusAnswer?) -> [Finding] {
+    guard let unit = UnitState.current(isSystem: isSystem) else { return [] }
+    let confined = patients.filter { $0.settings != nil && unit.keepsOut($0.folder) }.map { patient in
+      Finding(
+        .problem, .unit, of: patient.name, "tarn.service may not write \(Printable.escape(patient.folder))",
+        mend: UnitState.permit(patient.folder))
+    }
+    return unit.findings(isSystem: isSystem, hasAgent: status?.agent != nil) + confined + lingering(unit)
+  }
+
+  /// A user's service ends with the last session, unless the user lingers.
+  private func lingering(_ unit: UnitState) -> [Finding] {
+    guard !isSystem, unit.isEnabled, let name = Self.userName else { return [] }
+    if access("/var/lib/systemd/linger/\(name)", F_OK) == 0 {
+      return [Finding(.ok, .lingering, "the agent goes on when nobody is logged in")]
+    }
+    return [
+      Finding(
+        .warning, .lingering, "the agent ends when you log out", mend: "loginctl enable-linger")
+    ]
+  }
+
+  private static var userName: String? {
+    getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) }
+  }
+}
+
+/// What `systemctl show` says of a unit.
+struct UnitState: Equatable {
+  var load = ""
+  var active = ""
+  var file = ""
+  var result = ""
+  private var protects = ""
+  private var protectsHome = ""
+  private var writable: [String] = []
+
+  /// nil where no systemd runs, or it does not answer.
+  static func current(isSystem: Bool) -> UnitState? {
+    guard access("/run/systemd/system", F_OK) == 0 else { return nil }
+    let names = "LoadState,ActiveState,UnitFileState,Result,ProtectSystem,ProtectHome,ReadWritePaths"
+    let said = ChildProgram.run(
+      "systemctl", (isSystem ? [] : ["--user"]) + ["show", "tarn.service", "-p", names])
+    guard let said, said.status == 0 else { return nil }
+    return UnitState(said.text)
+  }
+
+  /// - Parameter text: `NAME=VALUE` lines.
+  init(_ text: String) {
+    for line in text.split(separator: "\n") {
+      guard let equals = line.firstIndex(of: "=") else { continue }
+      let value = String(line[line.index(after: equals)...])
+      switch line[..<equals] {
+      case "LoadState": load = value
+      case "ActiveState": active = value
+      case "UnitFileState": file = value
+      case "Result": result = value
+      case "ProtectSystem": protects = value
+      case "ProtectHome": protectsHome = value
+      case "ReadWritePaths":
+        writable = value.split(separator: " ").map { String($0.drop { "-+".contains($0) }) }
+      default: break
+      }
+    }
+  }
+
+  /// A folder that the unit's confinement hides, or makes read-only.
+  func keepsOut(_ folder: String) -> Bool {
+    guard load == "loaded" else { return false }
+    func lies(below places: [String]) -> Bool {
+      places.contains { folder == $0 || folder.hasPrefix($0 == "/" ? $0 : $0 + "/") }
+    }
+    // The unit's own state directory can always be written.
+    guard !lies(below: writable + ["/var/lib/tarn"]) else { return false }
+    if protectsHome != "", protectsHome != "no", lies(below: ["/home", "/root", "/run/user"]) { return true }
+    return protects == "strict"
+  }
+
+  /// How to let the system's unit write there.
+  static func permit(_ folder: String) -> String {
+    "sudo systemctl edit tarn: write [Service] and ReadWritePaths=\(folder); then: sudo systemctl restart tarn"
+  }
+
+  var isEnabled: Bool { file.hasPrefix("enabled") }
+
+  func findings(isSystem: Bool, hasAgent: Bool) -> [Finding] {
+    let name = isSystem ? "tarn.service" : "the user's tarn.service"
+    let control = isSystem ? "sudo systemctl" : "systemctl --user"
+    let journal = isSystem ? "sudo journalctl -u tarn -e" : "journalctl --user -u tarn -e"
+    if load != "loaded" {
+      return [
+        load == "masked"
+          ? Finding(.problem, .unit, "\(name) is masked", mend: "\(control) unmask tarn")
+          : Finding(.ok, .unit, "\(name) is not installed; an agent is started by hand")
+      ]
+    }
+    if active == "failed" {
+      return [
+        Finding(
+          .problem, .unit, "\(name) failed (\(result))",
+          mend: "\(journal); then: \(control) restart tarn")
+      ]
+    }
+    guard active == "active" || active == "activating" || active == "reloading" else {
+      guard hasAgent else {
+        return [Finding(.warning, .unit, "\(name) does not run", mend: "\(control) enable --now tarn")]
+      }
+      return [Finding(.ok, .unit, "\(name) does not run; the agent was started by hand")]
+    }
+    guard isEnabled else {
+      return [
+        Finding(
+          .warning, .unit, "\(name) runs, and does not begin by itself after a restart of the machine",
+          mend: "\(control) enable tarn")
+      ]
+    }
+    return [Finding(.ok, .unit, "\(name) is enabled, and runs")]
+  }
+}

@@ -1,0 +1,233 @@
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnControl
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// Looks at this machine, the settings, and each mirror. Nothing is changed; a server is asked for the head of one answer.
+struct Doctor {
+  /// A mirror of the settings, or one that was made by hand.
+  struct Patient {
+    var name: String
+    var folder: String
+    var state: String?
+    /// Of the settings alone.
+    var settings: MirrorSettings?
+  }
+
+  let session: Session
+  /// Servers are asked.
+  var asksServers = true
+
+  var isSystem: Bool { session.sources.paths.instance == .system }
+
+  func findings() -> [Finding] {
+    let status = agentStatus()
+    let patients = patients()
+    var findings = settings(patients) + agent(status) + units(patients, status)
+    findings += [clock(), proxy()].compactMap { $0 }
+    findings += watches(patients, status?.mirrors ?? [])
+    for patient in patients { findings += folder(patient) }
+    if asksServers { findings += feeds(patients) }
+    return findings
+  }
+
+  private func patients() -> [Patient] {
+    let tarn = session.tarn
+    let configured = session.sources.checked().settings?.mirrors ?? []
+    var patients = configured.map {
+      Patient(name: $0.name, folder: $0.folder, state: $0.state, settings: $0)
+    }
+    for folder in tarn.knownFolders() where !patients.contains(where: { tarn.isSamePlace($0.folder, folder) })
+    {
+      patients.append(Patient(name: folder, folder: folder))
+    }
+    return patients
+  }
+
+  // MARK: Settings and agent
+
+  private func settings(_ patients: [Patient]) -> [Finding] {
+    let report = SettingsReport(session)
+    let check = session.sources.paths.command("config check")
+    var findings = report.loaded.problems.map { problem in
+      Finding(
+        problem.severity == .error ? .problem : .warning, .settings,
+        "\(problem.origin.text): \(problem.message)", mend: check)
+    }
+    if let settings = report.loaded.settings {
+      if patients.isEmpty {
+        findings.append(
+          Finding(.warning, .settings, "there is no mirror", mend: "tarn add FEED FOLDER"))
+      } else if findings.isEmpty {
+        let files = report.files.joined(separator: ", ")
+        findings.append(
+          Finding(
+            .ok, .settings,
+            files.isEmpty
+              ? "no file of settings; mirrors made by hand"
+              : "\(Numbers.count(settings.mirrors.count, "mirror")) in \(files)"))
+      }
+      let idle = settings.mirrors.filter { $0.rhythm == .command }.map(\.name)
+      if !idle.isEmpty {
+        findings.append(
+          Finding(
+            .warning, .settings,
+            "only by command, without every or schedule: \(idle.joined(separator: ", "))",
+            mend: "write every = \"1h\" below [mirror.\(idle[0])]; then: tarn reload"))
+      }
+    }
+    return findings
+  }
+
+  private func agentStatus() -> StatusAnswer? {
+    guard !session.sources.checked().places.isEmpty else { return nil }
+    return try? AgentLink(session.sources).status(problemLimit: 0)
+  }
+
+  private func agent(_ status: StatusAnswer?) -> [Finding] {
+    guard !session.sources.checked().places.isEmpty else { return [] }
+    guard let status, let agent = status.agent else {
+      let start = SettingsChange.start(isSystem: isSystem)
+      return [
+        AgentLink.wasSilent.withLock { $0 }
+          ? Finding(.problem, .agent, "it does not answer", mend: "tarn status; its log may say more")
+          : Finding(.warning, .agent, "none runs, so no mirror is followed by itself", mend: start)
+      ]
+    }
+    guard agent.rejected.isEmpty else {
+      return [
+        Finding(
+          .problem, .agent, "newer settings were rejected, and the old ones go on",
+          mend: agent.settingsCheck ?? "tarn config check")
+      ]
+    }
+    if !agent.needRestart.isEmpty {
+      return [
+        Finding(
+          .warning, .agent, "a restart takes up \(agent.needRestart.joined(separator: ", "))",
+          mend: isSystem ? "sudo systemctl restart tarn" : "systemctl --user restart tarn")
+      ]
+    }
+    return [
+      Finding(
+        .ok, .agent, "process \(agent.process) answers, with \(Numbers.count(status.mirrors.count, "mirror"))"
+      )
+    ]
+  }
+
+  // MARK: The machine
+
+  private func clock() -> Finding? {
+    // An earlier time is that of a machine whose clock was never set: every certificate is of the future then.
+    guard session.now.seconds > 1_735_689_600 else {
+      return Finding(
+        .problem, .clock, "this machine's clock says \(session.now.rfc3339)",
+        mend: "sudo timedatectl set-ntp true")
+    }
+    guard access("/run/systemd/system", F_OK) == 0,
+      let said = ChildProgram.run("timedatectl", ["show", "-p", "NTPSynchronized", "--value"]),
+      said.status == 0
+    else { return Finding(.ok, .clock, session.now.rfc3339) }
+    guard said.text.hasPrefix("yes") else {
+      return Finding(
+        .warning, .clock, "nothing sets this machine's clock by the network",
+        mend: "sudo timedatectl set-ntp true; then: timedatectl status")
+    }
+    return Finding(.ok, .clock, "\(session.now.rfc3339), set by the network")
+  }
+
+  private func proxy() -> Finding? {
+    let names = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+    let set = names.compactMap { name in
+      environment(name).flatMap { $0.isEmpty ? nil : (name: name, url: $0) }
+    }
+    guard let first = set.first else { return nil }
+    let url = Redaction.value(first.url)
+    guard isSystem || access("/run/systemd/system", F_OK) == 0 else {
+      return Finding(.ok, .proxy, "$\(first.name) is \(url)")
+    }
+    return Finding(
+      .warning, .proxy, "$\(first.name) is \(url); an agent that is a service does not have it",
+      mend: "write proxy = \"URL\" below [mirror.NAME] of the settings, or Environment= into the unit")
+  }
+
+  /// Directories that are watched, against what the kernel allows this user.
+  private func watches(_ patients: [Patient], _ documents: [StatusDocument]) -> [Finding] {
+    let watched = patients.filter { $0.settings?.watches == true }
+    guard !watched.isEmpty else { return [] }
+    let most = Self.number("/proc/sys/fs/inotify/max_user_watches") ?? 0
+    let instances = Self.number("/proc/sys/fs/inotify/max_user_instances") ?? 0
+    var counter = DirectoryCounter(most: max(most, 1) + 1)
+    for patient in watched { counter.count(patient.folder) }
+    let blind = documents.first { $0.watch.mode != "watching" && $0.watch.reason.contains("limit") }
+    let mend = { (name: String, value: Int) in
+      "echo fs.inotify.\(name)=\(value) | sudo tee /etc/sysctl.d/60-tarn.conf && sudo sysctl --system"
+    }
+    if counter.directories > most || blind != nil {
+      return [
+        Finding(
+          .problem, .watches, of: blind?.name,
+          "the folders have \(counter.isCut ? "more than \(Numbers.grouped(most))" : Numbers.grouped(counter.directories)) directories, and the kernel lets one user watch \(Numbers.grouped(most))",
+          mend: mend("max_user_watches", max(524_288, counter.directories * 2)))
+      ]
+    }
+    if instances < watched.count + 8 {
+      return [
+        Finding(
+          .warning, .watches,
+          "the kernel lets one user have \(instances) inotify instances, one for each mirror",
+          mend: mend("max_user_instances", 512))
+      ]
+    }
+    if counter.directories * 2 > most {
+      return [
+        Finding(
+          .warning, .watches,
+          "\(Numbers.grouped(counter.directories)) directories are watched, of \(Numbers.grouped(most)) that one user may",
+          mend: mend("max_user_watches", 524_288))
+      ]
+    }
+    return [
+      Finding(
+        .ok, .watches,
+        "\(Numbers.grouped(counter.directories)) directories, of \(Numbers.grouped(most)) that one user may watch"
+      )
+    ]
+  }
+
+  static func number(_ path: String) -> Int? {
+    TextFile.read(path, limit: 64).flatMap { Int($0.prefix { $0.isNumber }) }
+  }
+}
+
+/// Counts directories, up to a number.
+struct DirectoryCounter {
+  let most: Int
+  private(set) var directories = 0
+  private(set) var isCut = false
+  /// A folder with more objects would keep a person waiting.
+  private var objects = 0
+  private static let mostObjects = 2_000_000
+
+  init(most: Int) { self.most = most }
+
+  mutating func count(_ path: String) {
+    guard !isCut, let stream = opendir(path) else { return }
+    directories += 1
+    var below: [String] = []
+    while let entry = readdir(stream) {
+      objects += 1
+      guard entry.pointee.d_type == UInt8(DT_DIR) else { continue }
+      let name = withUnsafeBytes(of: entry.pointee.d_name) {
+        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { below.append("\(path)/\(name)") }
+    }
+    closedir(stream)
+    isCut = directories >= most || objects >= Self.mostObjects
+    for path in below { count(path) }
+  }
+}

@@ -1,0 +1,66 @@
+import TarnCore
+
+/// What `tarn doctor` found at one place.
+struct Finding: Encodable, Equatable {
+  enum Level: String, Encodable {
+    case ok, warning, problem
+  }
+
+  /// Stable words for programs.
+  enum Check: String, Encodable, CaseIterable {
+    case settings, agent, unit, lingering, clock, proxy, watches
+    case folder, permissions, fileSystem = "file-system", space, ledger, feed, dns, tls
+  }
+
+  var level: Level
+  var check: Check
+  /// Of which mirror; nil for the machine.
+  var mirror: String?
+  /// Safe to print, without secrets.
+  var message: String
+  /// A command that mends it, or shows more.
+  var mend: String?
+
+  init(_ level: Level, _ check: Check, of mirror: String? = nil, _ message: String, mend: String? = nil) {
+    (self.level, self.check, self.mirror) = (level, check, mirror)
+    self.message = Message.safe(message)
+    self.mend = mend.map(Message.safe)
+  }
+
+  /// One or two lines.
+  func lines(_ style: Style) -> [String] {
+    let paint: Style.Paint =
+      switch level {
+      case .ok: .good
+      case .warning: .warning
+      case .problem: .bad
+      }
+    let place = mirror.map { "\($0): " } ?? ""
+    let first =
+      style.paint(Columns.padded(level.rawValue, 7), paint) + "  " + Columns.padded(check.rawValue, 11) + "  "
+      + place + message
+    return [first] + (mend.map { [String(repeating: " ", count: 9) + $0] } ?? [])
+  }
+}
+
+/// `doctor --json`.
+struct DoctorReport: Encodable {
+  var schema = "tarn-doctor/1"
+  var exitStatus: Int32
+  var problems: Int
+  var warnings: Int
+  var findings: [Finding]
+
+  init(_ findings: [Finding]) {
+    self.findings = findings
+    problems = findings.count { $0.level == .problem }
+    warnings = findings.count { $0.level == .warning }
+    exitStatus = problems == 0 ? ExitStatus.inSync.rawValue : ExitStatus.partial.rawValue
+  }
+
+  var summary: String {
+    guard problems + warnings > 0 else { return "nothing is wrong" }
+    let parts = [(problems, "problem"), (warnings, "warning")].filter { $0.0 > 0 }
+    return parts.map { Numbers.count($0.0, $0.1) }.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,182 @@
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnRuntime
+
+/// Takes secrets out of texts that are to be given away: by what secrets look like, and those that this machine's settings lead to
+/// wherever they stand. Rather too much goes than too little.
+struct Scrubber {
+  static let mark = "***"
+  /// The longest first, for one may be a part of another.
+  private var secrets: [String] = []
+  /// Shorter ones would be found in ordinary words.
+  private static let shortest = 4
+
+  init() {}
+
+  // MARK: What is known
+
+  mutating func learn(_ secret: String) {
+    let forms = [secret, Self.decoded(secret)]
+    for form in forms where form.count >= Self.shortest && !secrets.contains(form) { secrets.append(form) }
+    secrets.sort { ($0.count, $0) > ($1.count, $1) }
+  }
+
+  /// Without `%XX`.
+  private static func decoded(_ text: String) -> String {
+    var bytes: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let byte = rest.popFirst() {
+      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The user, the password and the query of an address.
+  mutating func learn(address: String) {
+    guard let mark = address.firstRange(of: "://") else { return }
+    let authority = address[mark.upperBound...].prefix { !"/?#".contains($0) }
+    if let at = authority.lastIndex(of: "@") {
+      for part in authority[..<at].split(separator: ":", maxSplits: 1) { learn(String(part)) }
+    }
+    guard let question = address.firstIndex(where: { $0 == "?" || $0 == "#" }) else { return }
+    let query = address[address.index(after: question)...]
+    learn(String(query))
+    for item in query.split(whereSeparator: { "&;#".contains($0) }) {
+      learn(String(item.split(separator: "=", maxSplits: 1).last ?? item))
+    }
+  }
+
+  /// The values of a file of `Name: value` lines.
+  mutating func learn(headers text: String) {
+    for line in text.split(whereSeparator: \.isNewline) {
+      guard let colon = line.firstIndex(of: ":") else { continue }
+      let value = String(line[line.index(after: colon)...].drop { $0 == " " })
+      learn(value)
+      for word in value.split(whereSeparator: { " =;,".contains($0) }) where word.count > 7 {
+        learn(String(word))
+      }
+    }
+  }
+
+  /// What stands behind `login`, `password` and `account` of a netrc file.
+  mutating func learn(netrc text: String) {
+    let words = text.split(whereSeparator: \.isWhitespace)
+    for (word, next) in zip(words, words.dropFirst()) where ["login", "password", "account"].contains(word) {
+      learn(next.hasPrefix("\"") ? String(next.dropFirst().prefix { $0 != "\"" }) : String(next))
+    }
+  }
+
+  /// The values of a Netscape cookie file: the last column.
+  mutating func learn(cookies text: String) {
+    for line in text.split(whereSeparator: \.isNewline) {
+      if let value = line.split(separator: "\t").last, line.contains("\t") { learn(String(value)) }
+    }
+  }
+
+  // MARK: What it looks like
+
+  func clean(_ text: String) -> String {
+    // strstr ends at a NUL.
+    let text =
+      text.utf8.contains(0) ? String(decoding: text.utf8.map { $0 == 0 ? 0x20 : $0 }, as: UTF8.self) : text
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { clean(line: String($0)) }
+      .joined(separator: "\n")
+  }
+
+  private func clean(line: String) -> String {
+    var line = line
+    if Self.contains(line, ":/") { line = Redaction.message(line) }
+    for secret in secrets where Self.contains(line, secret) { line = line.replacing(secret, with: Self.mark) }
+    let small = line.lowercased()
+    guard Self.signs.contains(where: { Self.contains(small, $0) }) else { return line }
+    return Self.byForm(line)
+  }
+
+  private static func contains(_ line: String, _ word: String) -> Bool {
+    line.withCString { line in word.withCString { strstr(line, $0) != nil } }
+  }
+
+  /// A line with none of these needs no closer look, which takes its time.
+  private static let signs = [
+    "://", "authorization", "cookie", "token", "secret", "passw", "pwd=", "key", "sig", "auth", "credential",
+    "bearer ", "basic ",
+  ]
+
+  private static func byForm(_ text: String) -> String {
+    // What follows the path of an address.
+    let query = /([a-zA-Z][a-zA-Z0-9+.\-]*:\/\/[^\s"'<>?#]*[?#])[^\s"'<>]+/
+    // `Authorization: Bearer x`, `"password": "x"`.
+    let named =
+      /((?i:authorization|cookie|token|secret|passwd|password|api-?key|signature)[A-Za-z0-9_\-]*["']?[ ]?:[ ]?["']?)[^"'\s][^"'\n]*/
+    // `token=x`, as in queries without an address and in forms.
+    let assigned =
+      /((?i:token|secret|passwd|password|pwd|key|sig|signature|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
+    let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
+    var text = text.replacing(query) { "\($0.output.1)\(mark)" }
+    text.replace(named) { "\($0.output.1)\(mark)" }
+    text.replace(assigned) { "\($0.output.1)\(mark)" }
+    text.replace(scheme) { "\($0.output.1)\(mark)" }
+    return text
+  }
+}
+
+extension Scrubber {
+  /// Knows the secrets that the settings, the environment and the mirrors made by hand lead to, as far as this user can read them.
+  init(_ session: Session) {
+    self.init()
+    let loaded = session.sources.checked()
+    let credentials = session.sources.paths.credentials
+    for mirror in loaded.settings?.mirrors ?? [] {
+      learn(address: mirror.feed)
+      learn(mirror.options, session)
+      for (name, place) in mirror.secrets {
+        if let path = place.path(credentials: credentials) { learn(file: path, of: name) }
+      }
+    }
+    for folder in session.tarn.knownFolders() {
+      guard let known = try? session.tarn.remembered(folder: folder) else { continue }
+      if let feed = known.feed { learn(address: feed) }
+      learn(known.options, session)
+    }
+    for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+      if let url = environment(name) { learn(address: url) }
+    }
+    // Files of settings that are not taken may hold what no rule lets them hold.
+    for file in loaded.files {
+      guard let text = TextFile.read(file.path, limit: 1 << 20) else { continue }
+      for word in text.split(whereSeparator: { $0.isWhitespace || "\"'".contains($0) })
+      where word.contains("://") {
+        learn(address: String(word))
+      }
+    }
+  }
+
+  private mutating func learn(_ options: PassOptions, _ session: Session) {
+    for name in [PassOptions.Name.headerFile, .netrcFile, .cookies] {
+      if let path = options.last(name) { learn(file: path, of: name) }
+    }
+    if options.isOn(.netrc), let home = session.tarn.homeDirectory {
+      learn(file: home + "/.netrc", of: .netrcFile)
+    }
+    if let proxy = options.last(.proxy) { learn(address: proxy) }
+  }
+
+  private mutating func learn(file path: String, of name: PassOptions.Name) {
+    guard let text = TextFile.read(path, limit: 1 << 20) else { return }
+    switch name {
+    case .headerFile: learn(headers: text)
+    case .netrcFile, .netrc: learn(netrc: text)
+    case .cookies: learn(cookies: text)
+    case .proxy: learn(address: text.split(whereSeparator: \.isNewline).first.map(String.init) ?? "")
+    default: break
+    }
+  }
+}

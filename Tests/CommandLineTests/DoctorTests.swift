@@ -1,0 +1,196 @@
+import Foundation
+import Testing
+
+@testable import tarn
+
+/// `tarn doctor`.
+@Suite final class DoctorTests {
+  private let place: LocalPlace
+
+  init() throws {
+    place = try LocalPlace()
+    try place.publish(["a": "one\n"])
+  }
+
+  deinit { place.end() }
+
+  private struct Report: Decodable {
+    struct Finding: Decodable {
+      var level: String
+      var check: String
+      var mirror: String?
+      var message: String
+      var mend: String?
+    }
+    var exitStatus: Int32
+    var problems: Int
+    var findings: [Finding]
+
+    func all(_ level: String, _ check: String) -> [Finding] {
+      findings.filter { $0.level == level && $0.check == check }
+    }
+  }
+
+  private func settings(_ mirrors: String...) throws {
+    try place.write(mirrors.joined(separator: "\n"), "tarn.toml")
+  }
+
+  private func mirror(_ name: String, feed: String? = nil, _ more: String = "every = \"1h\"") -> String {
+    let feed = feed ?? "\(place.path)/feed/SHA256SUMS"
+    return "[mirror.\(name)]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/\(name)\"\n\(more)\n"
+  }
+
+  private func doctor(_ options: String...) throws -> (report: Report, status: Int32) {
+    let result = try place.tarn(["doctor", "--json"] + options)
+    let report = try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
+    #expect(report.exitStatus == result.status && result.messages == "", "\(result)")
+    #expect(report.problems == report.findings.count { $0.level == "problem" })
+    for finding in report.findings where finding.level != "ok" {
+      #expect(finding.mend?.isEmpty == false, "no way out: \(finding)")
+    }
+    return (report, result.status)
+  }
+
+  @Test func aHealthyMirrorIsFine() throws {
+    try settings(mirror("m"))
+    #expect(try place.tarn("sync", "m").status == 0)
+    let (report, status) = try doctor()
+    #expect(status == 0 && report.all("ok", "ledger").map(\.mirror) == ["m"], "\(report)")
+    #expect(report.all("ok", "space").count == 1 && report.all("ok", "folder").count == 1)
+    #expect(report.all("ok", "settings").count == 1 && report.all("warning", "agent").count == 1)
+    let text = try place.tarn("doctor")
+    #expect(text.output.contains("ok       ledger       m: its record is whole\n"), "\(text.output)")
+    #expect(text.output.contains("warning  agent        none runs, so no mirror is followed by itself\n"))
+    #expect(try place.tarn("doctor", "--quiet").output == "")
+  }
+
+  @Test func aMachineWithoutMirrorsIsToldWhatToDo() throws {
+    let (report, status) = try doctor()
+    #expect(
+      status == 0 && report.all("warning", "settings").map(\.mend) == ["tarn add FEED FOLDER"], "\(report)")
+  }
+
+  @Test func faultsOfTheSettingsAreTold() throws {
+    try settings(mirror("m", "evry = \"1h\""))
+    let (report, status) = try doctor()
+    #expect(status == 3 && report.all("problem", "settings").first?.message.contains("tarn.toml:4:1") == true)
+    #expect(report.all("problem", "settings").first?.mend == "tarn config check")
+    try settings(mirror("m", ""))
+    let idle = try doctor().report.all("warning", "settings").map(\.message)
+    #expect(idle == ["only by command, without every or schedule: m"])
+  }
+
+  @Test func aDamagedRecordIsFound() throws {
+    try settings(mirror("m"))
+    #expect(try place.tarn("sync", "m").status == 0)
+    let path = place.path + "/m/.tarn/ledger.sqlite"
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+    try handle.seek(toOffset: 100)
+    try handle.write(contentsOf: Data(repeating: 0x5A, count: 8000))
+    try handle.close()
+    let (report, status) = try doctor()
+    let found = report.all("problem", "ledger")
+    #expect(
+      status == 3 && found.count == 1 && found.first?.mend?.hasPrefix("tarn sync m") == true, "\(report)")
+  }
+
+  @Test func aFolderThatIsGoneIsFound() throws {
+    try settings(mirror("m"))
+    #expect(try place.tarn("sync", "m").status == 0)
+    try place.remove("m/.tarn")
+    let (report, status) = try doctor()
+    #expect(status == 3 && report.all("problem", "folder").first?.mirror == "m", "\(report)")
+  }
+
+  @Test func feedsAreAskedUnlessItIsOffline() throws {
+    try settings(
+      mirror("refused", feed: "http://127.0.0.1:1/x?token=hush"), mirror("file", feed: "\(place.path)/none"),
+      mirror("again", feed: "http://127.0.0.1:1/y"), mirror("unknown", feed: "https://host.invalid/x"))
+    let (report, status) = try doctor()
+    #expect(status == 3)
+    let refused = report.all("problem", "feed")
+    #expect(refused.map(\.mirror).sorted { ($0 ?? "") < ($1 ?? "") } == ["again", "file"], "\(refused)")
+    #expect(refused.contains { $0.mend == "curl -sSI http://127.0.0.1:1/" }, "\(refused)")
+    #expect(report.all("problem", "dns").map(\.mend) == ["getent ahosts host.invalid"], "\(report)")
+    #expect(!report.findings.contains { $0.message.contains("hush") || $0.mend?.contains("hush") == true })
+    let offline = try doctor("--offline").report
+    #expect(!offline.findings.contains { ["feed", "dns", "tls"].contains($0.check) })
+  }
+
+  @Test func aMirrorMadeByHandIsLookedAtToo() throws {
+    #expect(try place.tarn("sync", "\(place.path)/feed/SHA256SUMS", "byhand").status == 0)
+    let report = try doctor().report
+    #expect(report.all("ok", "ledger").map(\.mirror) == ["\(place.path)/byhand"], "\(report)")
+  }
+
+  @Test func theProxyOfTheEnvironmentIsToldWithoutItsPassword() throws {
+    try settings(mirror("m"))
+    let result = try TarnBinary.run(
+      ["doctor", "--json"],
+      environment: ["CONFIGURATION_DIRECTORY": place.path, "https_proxy": "http://joe:hush@127.0.0.1:1"])
+    #expect(result.output.contains("$https_proxy is http://***@127.0.0.1:1"), "\(result.output)")
+    #expect(!result.output.contains("hush"))
+  }
+
+  @Test(
+    arguments: [
+      ("loaded", "active", "enabled", true, "ok", nil),
+      ("loaded", "active", "disabled", true, "warning", "systemctl --user enable tarn"),
+      ("loaded", "failed", "enabled", false, "problem", "journalctl --user -u tarn -e"),
+      ("loaded", "inactive", "enabled", false, "warning", "systemctl --user enable --now tarn"),
+      ("loaded", "inactive", "disabled", true, "ok", nil), ("not-found", "inactive", "", false, "ok", nil),
+      ("masked", "inactive", "masked", false, "problem", "systemctl --user unmask tarn"),
+    ] as [(String, String, String, Bool, String, String?)])
+  func unitsAreJudged(
+    _ load: String, _ active: String, _ file: String, _ hasAgent: Bool, _ level: String, _ mend: String?
+  ) {
+    let unit = UnitState(
+      "LoadState=\(load)\nActiveState=\(active)\nUnitFileState=\(file)\nResult=exit-code\nother\n")
+    let found = unit.findings(isSystem: false, hasAgent: hasAgent)
+    #expect(found.map(\.level.rawValue) == [level])
+    #expect(mend.map { found.first?.mend?.hasPrefix($0) == true } ?? (found.first?.mend == nil))
+  }
+
+  @Test(
+    arguments: [
+      ("strict", "yes", "-/srv/mirrors", "/srv/mirrors/iso", false), ("strict", "yes", "", "/srv/iso", true),
+      ("strict", "yes", "/srv/mirror", "/srv/mirrors", true), ("strict", "yes", "", "/var/lib/tarn/x", false),
+      ("no", "yes", "", "/home", true), ("no", "no", "", "/srv/x", false),
+      ("full", "no", "", "/srv/x", false),
+      ("strict", "yes", "/home", "/home", false),
+    ])
+  func confinementIsSeen(
+    _ system: String, _ home: String, _ writable: String, _ folder: String, _ isOut: Bool
+  ) {
+    let unit = UnitState(
+      "LoadState=loaded\nProtectSystem=\(system)\nProtectHome=\(home)\nReadWritePaths=\(writable)\n")
+    #expect(unit.keepsOut(folder) == isOut)
+  }
+
+  @Test(
+    arguments: [
+      ("/", "ext4"), ("/srv/x", "ext4"), ("/srv/nas", "nfs4"), ("/srv/nas/a", "nfs4"), ("/srv/nasty", "ext4"),
+      ("/srv/a b/c", "exfat"), ("/over/x", "fuse.sshfs"),
+    ])
+  func fileSystemsOfPaths(_ path: String, _ kind: String) {
+    let table = """
+      22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+      30 22 0:40 / /srv/nas rw,relatime - nfs4 host:/x rw
+      31 22 8:1 / /srv/a\\040b rw - exfat /dev/sda1 rw
+      32 22 0:41 / /over rw - xfs /dev/sdb rw
+      33 32 0:42 / /over rw - fuse.sshfs host: rw
+      broken
+      """
+    #expect(Doctor.fileSystem(of: path, table) == kind)
+  }
+
+  @Test(arguments: [
+    ("https://example.org/a?b", "https://example.org"), ("http://h:81", "http://h:81"), ("/srv/x", "/srv/x"),
+  ]) func originsOfFeeds(_ url: String, _ origin: String) {
+    #expect(Doctor.origin(url) == origin)
+  }
+
+  @Test func hostsOfAuthorities() {
+    #expect(Doctor.host(of: "example.org:8443") == "example.org" && Doctor.host(of: "[::1]:80") == "::1")
+  }
+}
