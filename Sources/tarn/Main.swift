@@ -48,6 +48,9 @@ enum Main {
     case .success:
       Console.shared.data(HelpText.shown(Root.fullMessage(for: error)))
       return ExitStatus.inSync.rawValue
+    case .validationFailure where arguments.first == "---completion":
+      // A shell asks in the midst of somebody's line.
+      return ExitStatus.usage.rawValue
     case .validationFailure:
       let advice = OptionAdvice.first(in: arguments)
       let lines = HelpText.usageError(

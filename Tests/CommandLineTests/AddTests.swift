@@ -29,8 +29,8 @@ import Testing
         feed = "\(feed)"
         folder = "\(place.path)/out/My Files"
         every = "1h"
-        exclude = ["*.tmp", "a#b"]
         delete = true
+        exclude = ["*.tmp", "a#b"]
 
         """)
     #expect(result.output.contains("the feed names 3 files"), "\(result.output)")

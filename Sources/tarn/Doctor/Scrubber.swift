@@ -68,10 +68,25 @@ struct Scrubber {
 
   /// What stands behind `login`, `password` and `account` of a netrc file.
   mutating func learn(netrc text: String) {
-    let words = text.split(whereSeparator: \.isWhitespace)
+    let words = Self.words(text)
     for (word, next) in zip(words, words.dropFirst()) where ["login", "password", "account"].contains(word) {
-      learn(next.hasPrefix("\"") ? String(next.dropFirst().prefix { $0 != "\"" }) : String(next))
+      learn(next)
     }
+  }
+
+  /// Parted by blanks, but for those in quotes.
+  private static func words(_ text: String) -> [String] {
+    var words: [String] = []
+    var rest = text[...]
+    while let start = rest.firstIndex(where: { !$0.isWhitespace }) {
+      rest = rest[start...]
+      let isQuoted = rest.first == "\""
+      if isQuoted { rest = rest.dropFirst() }
+      let word = rest.prefix { isQuoted ? $0 != "\"" : !$0.isWhitespace }
+      words.append(String(word))
+      rest = rest[word.endIndex...].dropFirst(isQuoted ? 1 : 0)
+    }
+    return words
   }
 
   /// The values of a Netscape cookie file: the last column.

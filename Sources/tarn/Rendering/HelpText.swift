@@ -6,7 +6,9 @@ enum HelpText {
   /// A help text begins with what the command does.
   static func shown(_ text: String) -> String {
     let label = "OVERVIEW: "
-    return text.hasPrefix(label) ? String(text.dropFirst(label.count)) : text
+    let text = text.hasPrefix(label) ? String(text.dropFirst(label.count)) : text
+    // A group of commands by its own name.
+    return text.replacing(" SUBCOMMANDS:\n", with: ":\n")
   }
 
   /// What is wrong, then how the command is used, a line each.
