@@ -137,7 +137,9 @@ import Testing
       #expect(place.text("conf.d/m.toml") == text)
     }
     try place.write(written.replacing("\"1h\"", with: "\"2h\""), "conf.d/m.toml")
-    #expect(try place.tarn("remove", "m").status == 0, "other values are no comment")
+    let removed = try place.tarn("remove", "m")
+    #expect(removed.status == 0, "other values are no comment")
+    #expect(removed.output == "removed m from the settings: \(place.path)/conf.d/m.toml is gone\n")
     #expect(place.text("tarn.toml") == own && !place.exists("conf.d/m.toml"))
   }
 

@@ -48,6 +48,8 @@ struct RemoveCommand: ParsableCommand {
     }
     var report = RemoveReport(
       name: mirror, folder: place.map { Printable.escape($0.folder) }, file: Printable.escape(file.path))
+    report.hasRecord =
+      place.map { (try? session.tarn.recordDirectory(folder: $0.folder, state: $0.state)) != nil } ?? false
     let outcome = change.tellAgent()
     report.agent = outcome.word
     if case .rejected(let problems) = outcome { tell(problems, session) }
@@ -156,13 +158,15 @@ struct RemoveReport: Encodable {
   var file: String
   /// `reloaded`, `rejected`, `none` or `silent`.
   var agent = "none"
+  /// It was synced, and can be forgotten.
+  var hasRecord = false
   /// Its record and its trash are gone as well.
   var forgotten = false
 
   /// For people.
   var lines: [String] {
     var lines = ["removed \(ShellWord.quote(name)) from the settings: \(file) is gone"]
-    if let folder {
+    if let folder, hasRecord {
       let word = ShellWord.quote(folder)
       lines.append("  its files stay in \(word)")
       if !forgotten {
