@@ -16,7 +16,7 @@ import Testing
     #expect(architecture.count > 200)
     #expect(architecture[architecture.count / 2] <= 14)
     var decisions: [Int] = []
-    for page in Documents.decisions + [try Documents.architecture()] {
+    for page in try Documents.decisions + [Documents.architecture()] {
       let counts = Prose.sentences(page.text)
       #expect(counts.max() ?? 0 <= 40, "\(page.path): a sentence of \(counts.max() ?? 0) words")
       if page.path != "ARCHITECTURE.md" { decisions += counts }
@@ -50,9 +50,9 @@ import Testing
     for (target, pages) in catalogs {
       let front = try Repository.text("Sources/\(target)/\(target).docc/\(target).md")
       let listed = front.components(separatedBy: "- <doc:").dropFirst().map {
-        $0.prefix { $0 != ">" } + ".md"
+        String($0.prefix { $0 != ">" }) + ".md"
       }
-      #expect(listed.map(String.init).sorted() == pages.map(Documents.fileName).sorted(), "\(target)")
+      #expect(listed.sorted() == pages.map(Documents.fileName).sorted(), "\(target)")
     }
   }
 
@@ -60,7 +60,7 @@ import Testing
   @Test func decisionsHaveNamesOfTheirOwn() {
     let names = Documents.decisions.map(Documents.fileName)
     #expect(Set(names).count == names.count)
-    let comment = { (name: String) in
+    func comment(_ name: String) -> Repository.Source {
       Repository.Source(path: "Sources/TarnCore/Sample.swift", text: "/// See there (\(name).md).\n")
     }
     #expect(Rules.citations(comment("UnchangedFeed")) == [])
@@ -71,7 +71,7 @@ import Testing
 
   @Test func whatTheyNameIsThere() throws {
     let (files, words) = (Repository.paths(), Documents.words())
-    let pages = Documents.decisions + [try Documents.architecture()]
+    let pages = try Documents.decisions + [Documents.architecture()]
     #expect(pages.flatMap { Prose.codes($0.text) }.count > 300)
     #expect(pages.flatMap { Documents.missingPaths($0, files: files) } == [])
     #expect(pages.flatMap { Documents.missingNames($0, words: words) } == [])

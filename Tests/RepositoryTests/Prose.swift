@@ -22,8 +22,8 @@ enum Prose {
 
   /// The words in backticks, each up to its first space.
   static func codes(_ text: String) -> [String] {
-    withoutCode(text).flatMap { line in
-      line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+    withoutCode(text).split(whereSeparator: \.isEmpty).flatMap { paragraph in
+      paragraph.joined(separator: " ").split(separator: "`", omittingEmptySubsequences: false).enumerated()
         .filter { $0.offset % 2 == 1 }.compactMap { $0.element.split(separator: " ").first.map(String.init) }
     }
   }
@@ -31,7 +31,7 @@ enum Prose {
   /// The lines outside of blocks of code, which are empty here.
   private static func withoutCode(_ text: String) -> [Substring] {
     var isCode = false
-    return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+    return text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> Substring in
       if line.hasPrefix("```") {
         isCode.toggle()
         return ""
@@ -77,7 +77,7 @@ enum Documents {
   /// - Parameter files: all paths of the repository, with their directories.
   static func missingPaths(_ page: Repository.Source, files: Set<String>) -> [String] {
     let names = Set(files.compactMap { $0.split(separator: "/").last.map(String.init) })
-    return Prose.codes(page.text).compactMap { code in
+    return Prose.codes(page.text).compactMap { code -> String? in
       let path = code.hasSuffix("/") ? String(code.dropLast()) : code
       guard let first = path.split(separator: "/").first.map(String.init) else { return nil }
       let isThere: Bool
