@@ -43,10 +43,9 @@ enum Prose {
 
 /// The pages about the code: ARCHITECTURE.md, and the decisions in the catalogs of the targets.
 enum Documents {
-  /// `Sources/TARGET/TARGET.docc/Decisions/NAME.md`.
-  static let decisions = Repository.sources(in: "Sources", suffixes: [".md"]).filter {
-    $0.path.contains(".docc/Decisions/")
-  }
+  /// `Sources/TARGET/TARGET.docc/Decisions/NAME.md` and `packaging/Decisions/NAME.md`.
+  static let decisions = ["Sources", "packaging"].flatMap { Repository.sources(in: $0, suffixes: [".md"]) }
+    .filter { $0.path.contains("/Decisions/") }
 
   static func architecture() throws -> Repository.Source {
     Repository.Source(path: "ARCHITECTURE.md", text: try Repository.text("ARCHITECTURE.md"))
