@@ -43,7 +43,7 @@ enum Prose {
 
 /// The pages about the code: ARCHITECTURE.md, and the decisions in the catalogs of the targets.
 enum Documents {
-  /// `Sources/TARGET/TARGET.docc/Decisions/NAME.md` and `packaging/Decisions/NAME.md`.
+  /// Those in the catalogs of the targets, and those in `packaging/Decisions`.
   static let decisions = ["Sources", "packaging"].flatMap { Repository.sources(in: $0, suffixes: [".md"]) }
     .filter { $0.path.contains("/Decisions/") }
 
