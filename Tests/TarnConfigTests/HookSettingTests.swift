@@ -99,7 +99,7 @@ import Testing
     let lines = "command = [\"/a\", \"b c\"]\nevents = [\"held\"]"
     let shown = SettingsText.show(load(lines), standard: false)
     #expect(
-      shown.contains("[hook.chat]\ncommand = [\"/a\", \"b c\"]  # /etc/tarn/tarn.toml:5:11\n"), "\(shown)")
+      shown.contains("[hook.chat]\ncommand = [\"/a\", \"b c\"]  # /etc/tarn/tarn.toml:6:11\n"), "\(shown)")
     #expect(load(lines, more: "[mirror.b]\nfeed = \"/f\"\nfolder = \"/srv/b\"").settings?.hooks.count == 1)
   }
 }

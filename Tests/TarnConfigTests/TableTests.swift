@@ -28,6 +28,8 @@ import Testing
     let line = "\(setting.name) = \(setting.example)"
     let text: String
     switch setting.scope {
+    case .agent where setting.name == "metrics-listen":
+      text = "[agent]\nmetrics-token = \"\(Sample.secrets[0])\"\n\(line)"
     case .agent, .limits: text = "[\(setting.scope.rawValue)]\n\(line)"
     case .hook: text = Sample.hook(line, of: setting.name)
     case .mirror where setting.name == "feed": text = "[mirror.a]\nfolder = \"/srv/a\"\n\(line)"

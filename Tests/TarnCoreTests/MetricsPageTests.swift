@@ -66,7 +66,7 @@ import Testing
     #expect(
       lines == [
         "tarn_agent_start_timestamp_seconds 1795867200",
-        "tarn_mirror_last_success_timestamp_seconds{mirror=\"m\"} -1.5",
+        "tarn_mirror_last_success_timestamp_seconds{mirror=\"m\"} -1.500",
       ])
   }
 

@@ -123,12 +123,14 @@ import Testing
     let shown = try #require(ControlJSON.decode(StatusAnswer.self, from: Array(answer.body.utf8)))
     #expect(shown.mirrors.map(\.state) == ["failing"])
     #expect(shown.mirrors.map(\.feed) == ["https://example.org"])
-    for route in ControlRoute.allCases where route != .status {
+    // The metrics of mirrors hold no path and no address; of sessions they tell the owner alone.
+    #expect(try Program.foreign(user + ["GET", "/metrics"]).status == "200")
+    for route in ControlRoute.allCases where ![.status, .metrics].contains(route) {
       let method = route.methods[0]
       #expect(try Program.foreign(user + [method, route.rawValue]).status == "403")
     }
     #expect(try Program.foreign(user + ["POST", "/v1/status"]).status == "405")
-    #expect(stage.agent.asked == [#"status ["iso"] 0"#])
+    #expect(stage.agent.asked == [#"status ["iso"] 0"#, "metrics false"])
   }
 
   @Test func theSocketForEveryoneIsNoOracleForFolders() throws {

@@ -47,14 +47,17 @@ struct DocumentWalk {
 
   private mutating func refuseTable(_ member: SettingNode.Member) {
     let name = Redaction.short(member.key)
+    let near = Spelling.nearest(member.key, ["mirror", "hook", "limits", "agent"])
+    // A table whose name is nearly right is meant as one, whatever setting has that name.
+    var isMisspelt = false
+    if case .table = member.node.value { isMisspelt = near != nil }
     let homes = Setting.all.filter { $0.name == member.key }.map(\.scope.header)
-    if !homes.isEmpty {
+    if !homes.isEmpty, !isMisspelt {
       add(
         .unknownSetting, member.keyPosition, "'\(name)' stands outside of every table",
         hint: "it belongs below \(homes.joined(separator: " or "))", showing: .key)
       return
     }
-    let near = Spelling.nearest(member.key, ["mirror", "hook", "limits", "agent"])
     var mirror = "NAME"
     if case .table(let members) = member.node.value, let first = members.first?.key,
       MirrorSettings.isName(first),
