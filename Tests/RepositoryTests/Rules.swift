@@ -158,7 +158,7 @@ enum Rules {
 
   /// A decision is cited by the name of its page: `UnnamedFiles.md`.
   private static let documents = Set(
-    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Tests/Benchmark/README.md"]
+    ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Tests/Benchmark/README.md", "packaging/INSTALL.md"]
       + Documents.decisions.map(Documents.fileName))
 
   // MARK: - Size

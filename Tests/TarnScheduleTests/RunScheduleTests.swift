@@ -77,14 +77,14 @@ import Testing
     // 2026-11-20 is a Friday.
     let working = RunSchedule.Timing.calendar((try? CalendarSpec("Mon..Fri 06:00"))!, .utc)
     let world = World(working, history: history(attempt: "2026-11-20T06:00:00"))
-    #expect(world.schedule.plannedInterval(now: world.now) == 72 * 3600)
+    #expect(world.schedule.plannedInterval(now: world.now) == 259_200)
     world.pass(72 * 3600)
     world.run()
-    #expect(world.schedule.plannedInterval(now: world.now) == 24 * 3600)
+    #expect(world.schedule.plannedInterval(now: world.now) == 86_400)
     #expect(World(Self.hourly).schedule.plannedInterval(now: world.now) == 3600)
     #expect(World(.onDemand).schedule.plannedInterval(now: world.now) == nil)
     let once = RunSchedule.Timing.calendar((try? CalendarSpec("2026-11-21"))!, .utc)
-    #expect(World(once).schedule.plannedInterval(now: World(once).now) == 12 * 3600)
+    #expect(World(once).schedule.plannedInterval(now: World(once).now) == 43_200)
   }
 
   /// Whoever has just written a mirror down looks at it.

@@ -42,7 +42,7 @@ def prepare():
 
 
 def by_hand():
-    """An ordinary user with sudo types what INSTALL.md says; only the feed's address is another."""
+    """An ordinary user with sudo types what packaging/INSTALL.md says; only the feed's address is another."""
     block = page_block("## As a service").replace("https://example.org", BASE)
     done = run("set -e\n" + block, "admin", 120, "/src/tarn")
     check("the commands of the page end with 0", done.status == 0, done)
@@ -206,7 +206,7 @@ def fields():
 
 
 def timer():
-    """One pass on a timer, by INSTALL.md, without an agent."""
+    """One pass on a timer, by packaging/INSTALL.md, without an agent."""
     block = page_block("## On a timer")
     url = publish("nightly", FILES)
     # What one would type into the editor.
