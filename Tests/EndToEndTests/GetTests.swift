@@ -192,6 +192,26 @@ struct GetTests {
     #expect(try get(server.url("a.txt"), "--proxy", "what").status == 64)
   }
 
+  /// Its lines stand above what it draws, and what it draws goes.
+  @Test func aTerminalKeepsEachResult() throws {
+    try server.files.write(Data(repeating: 7, count: 6 << 20), to: "slow/large.bin")
+    let terminal = try PseudoTerminal()
+    let words = ["get", "-N", "1", server.url("slow/large.bin"), server.url("a.txt"), "--to", out]
+    let program = try Tarn.start(
+      words + [server.url("slow/large.bin?again"), "--existing", "keep-both"],
+      environment: variables.merging(["TERM": "xterm", "NO_COLOR": "1"]) { $1 }, in: place.url,
+      terminal: terminal.path)
+    try waitUntil("it is over") {
+      _ = terminal.shown
+      return !program.isRunning
+    }
+    #expect(try program.wait().status == 0)
+    #expect(terminal.shown.contains("of 3 files"), "it drew nothing")
+    #expect(
+      terminal.lines == ["\(out)large.bin  6.0 MiB", "\(out)a.txt  6 B", "\(out)large (1).bin  6.0 MiB"],
+      "\(terminal.lines)")
+  }
+
   /// A mirror's folder is what its feed says.
   @Test func nothingGoesIntoAMirror() throws {
     let sum = try Feeds.sha256(server.files.url.appendingPathComponent("a.txt"))

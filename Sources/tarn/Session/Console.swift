@@ -81,7 +81,11 @@ final class Console: Sendable {
         return (state.buffer, state.failure)
       }
       guard failure == 0, !bytes.isEmpty else { return }
+      // On a terminal the data takes the block's place, and the block stands below it then.
+      let block = Terminal.output.isTerminal ? state.withLock { $0.block } : []
+      if !block.isEmpty { _ = writeAll(STDERR_FILENO, Array(Self.erasing(block).utf8)) }
       let number = writeAll(STDOUT_FILENO, bytes)
+      if !block.isEmpty { _ = writeAll(STDERR_FILENO, Array(block.joined(separator: "\n").utf8)) }
       guard number != 0 else { return }
       // The reader has seen enough: that is no failure, `tarn plan | head` is in order.
       if number == EPIPE, !state.withLock({ $0.outlivesReader }) { _exit(0) }

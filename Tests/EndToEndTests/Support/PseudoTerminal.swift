@@ -39,6 +39,35 @@ final class PseudoTerminal {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  /// The lines that stand on it, as long as they are, without colours and without empty ones at the end.
+  var lines: [String] {
+    var (lines, row, column) = ([[Character]()], 0, 0)
+    var rest = Array(shown.unicodeScalars.map { Character($0) })[...]
+    while let next = rest.popFirst() {
+      switch next {
+      case "\r": column = 0
+      case "\n":
+        row += 1
+        if row == lines.count { lines.append([]) }
+      case "\u{1B}":
+        let body = rest.dropFirst().prefix { !$0.isLetter }
+        let end = rest.dropFirst(1 + body.count).first
+        rest = rest.dropFirst(2 + body.count)
+        if end == "A" { row = max(0, row - (Int(String(body)) ?? 1)) }
+        if end == "J" {
+          lines.removeSubrange((row + 1)...)
+          lines[row].removeSubrange(min(column, lines[row].count)...)
+        }
+      default:
+        while lines[row].count <= column { lines[row].append(" ") }
+        lines[row][column] = next
+        column += 1
+      }
+    }
+    while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
+    return lines.map { String($0) }
+  }
+
   func type(_ text: String) { _ = write(master, text, text.utf8.count) }
 
   /// How it treats what is typed and written: flags, then the characters that mean something.
