@@ -53,10 +53,11 @@ enum Main {
       return ExitStatus.usage.rawValue
     case .validationFailure:
       let advice = OptionAdvice.first(in: arguments)
+      let taker = OptionAdvice.taker(of: Root.message(for: error), in: arguments)
       let lines = HelpText.usageError(
-        message: Root.message(for: error), full: Root.fullMessage(for: error), advice: advice)
+        message: Root.message(for: error), full: Root.fullMessage(for: error), advice: advice, hint: taker)
       if isJSON {
-        return tell(PassFailure(.usage, code: "usage", lines[0], hint: advice?.hint), isJSON: true)
+        return tell(PassFailure(.usage, code: "usage", lines[0], hint: advice?.hint ?? taker), isJSON: true)
       }
       let style = Terminal.messages.style(.auto)
       Console.shared.message(style.paint("tarn:", .bad) + " " + lines[0])
@@ -88,7 +89,7 @@ enum Main {
 extension Suggestion.Unknown {
   var failure: PassFailure {
     let word = Printable.escape(word)
-    let meant = suggestion.map { "did you mean '\(command) \($0)'?" }
+    let meant = suggestion.map { "did you mean '\($0.hasPrefix("tarn ") ? $0 : "\(command) \($0)")'?" }
     return PassFailure(
       .usage, code: "unknown-command", "'\(word)' is not a command of \(command)",
       hint: meant ?? "'\(command) --help' lists the commands")

@@ -33,6 +33,22 @@ struct OptionAdvice: Equatable {
       "--since": "--after N",
     ],
     "agent": ["-c": "--config FILE", "-f": "--config FILE"],
+    "get": [
+      "-o": "--to PATH", "-O": "--to PATH", "--output": "--to PATH", "--output-document": "--to PATH",
+      "--out": "--to PATH", "-P": "--to FOLDER/", "-d": "--to FOLDER/", "--dir": "--to FOLDER/",
+      "--directory-prefix": "--to FOLDER/", "--output-dir": "--to FOLDER/", "--create-dirs": "-p",
+      "--input-file": "--input LIST", "-j": "-N N", "--jobs": "-N N", "--parallel": "-N N",
+      "--connections": "-N N", "--max-concurrent-downloads": "-N N", "--threads": "-N N",
+      "-H": "--header-file FILE", "--header": "--header-file FILE", "-u": "--header-file FILE",
+      "--user": "--header-file FILE", "--netrc": "--header-file FILE", "--cookies": "--header-file FILE",
+      "--checksum": "--sha256 HEX", "--digest": "--sha256 HEX", "-f": "--existing replace",
+      "--force": "--existing replace", "--overwrite": "--existing replace",
+      "--allow-overwrite": "--existing replace", "--clobber": "--existing replace",
+      "--rate": "--limit-rate RATE", "--limit": "--limit-rate RATE", "--rate-limit": "--limit-rate RATE",
+      "--bwlimit": "--limit-rate RATE", "--max-download-limit": "--limit-rate RATE", "-t": "--retries N",
+      "--tries": "--retries N", "--retry": "--retries N", "--ca-certificate": "--cacert FILE",
+      "--daemon": "--background", "-D": "--background",
+    ],
   ]
 
   /// What has no option at all, and why.
@@ -59,6 +75,33 @@ struct OptionAdvice: Equatable {
     "--force": "what is held goes ahead by: tarn approve MIRROR",
   ]
 
+  /// The same of `get`.
+  private static let downloadAnswers = [
+    "-c": "what was fetched is kept, and the same command goes on from there",
+    "--continue": "what was fetched is kept, and the same command goes on from there",
+    "--continue-at": "what was fetched is kept, and the same command goes on from there",
+    "-C": "what was fetched is kept, and the same command goes on from there",
+    "--resume": "what was fetched is kept, and the same command goes on from there",
+    "-x": "a file comes by one connection; -N N fetches more files at a time",
+    "-s": "a file comes by one connection; -N N fetches more files at a time",
+    "--split": "a file comes by one connection; -N N fetches more files at a time",
+    "--max-connection-per-server": "a file comes by one connection; -N N fetches more files at a time",
+    "--timeout":
+      "it is fixed: what sends nothing for \(TaskLimits.standardIdle) seconds is ended, and asked for again as often as --retries N says",
+    "-L": "redirects are always followed", "--location": "redirects are always followed",
+    "--sha512": "only a SHA-256 is checked: --sha256 HEX",
+    "--sha1": "only a SHA-256 is checked: --sha256 HEX",
+    "--md5": "only a SHA-256 is checked: --sha256 HEX",
+    "-A": "write a line 'User-Agent: TEXT' into a file for --header-file",
+    "--user-agent": "write a line 'User-Agent: TEXT' into a file for --header-file",
+    "-r": "only the files of the URLs are fetched; for a directory: tarn sync FEED FOLDER",
+    "--recursive": "only the files of the URLs are fetched; for a directory: tarn sync FEED FOLDER",
+  ]
+  /// What holds for `sync` and `get`.
+  private static let commonAnswers = [
+    "-k", "--insecure", "--no-check-certificate", "--progress",
+  ]
+
   /// For a service, or for a shell.
   private static let foreground =
     "the agent stays in the foreground; to have it in the background: systemctl --user start tarn, or 'tarn agent &'"
@@ -67,6 +110,16 @@ struct OptionAdvice: Equatable {
     "--detach": foreground,
     "--background": foreground, "-b": foreground, "--fork": foreground,
   ]
+
+  /// Why an argument is missing that is there: an option with any number of values has taken it. nil otherwise.
+  ///
+  /// - Parameter message: what is wrong, as argument-parser says it.
+  static func taker(of message: String, in arguments: [String]) -> String? {
+    guard message.hasPrefix("Missing expected argument '<id>'"), arguments.contains("--wake") else {
+      return nil
+    }
+    return "--wake takes all words that follow; write the ID before it"
+  }
 
   /// - Parameter arguments: without the program's name.
   /// - Returns: the first unknown option; nil where all are known.
@@ -102,6 +155,8 @@ struct OptionAdvice: Equatable {
       return words.isEmpty ? "without names all mirrors are meant" : "did you mean '\(words)'?"
     }
     if ["sync", "plan"].contains(command), let answer = answers[option] { return answer }
+    if command == "get", let answer = downloadAnswers[option] { return answer }
+    if command == "get", commonAnswers.contains(option) { return answers[option] }
     if command == "agent", let answer = agentAnswers[option] { return answer }
     guard option.hasPrefix("--") else { return nil }
     return Spelling.nearest(String(option.dropFirst(2)), known.map { String($0.drop { $0 == "-" }) })

@@ -32,6 +32,15 @@ enum Suggestion {
       "purge": "empty", "clear": "empty", "clean": "empty", "prune": "empty", "undo": "restore",
       "recover": "restore", "get": "restore",
     ],
+    "tarn session": [
+      "ls": "list", "sessions": "list", "rm": "forget", "remove": "forget", "delete": "forget",
+      "end": "forget", "status": "show", "info": "show", "tasks": "show", "start": "open", "new": "open",
+      "create": "open", "make": "open", "config": "set", "log": "events", "watch": "events --follow",
+      "add": "tarn get --background --session ID URL", "get": "tarn get --background --session ID URL",
+      "cancel": "tarn cancel session:ID", "stop": "tarn pause session:ID", "pause": "tarn pause session:ID",
+      "suspend": "tarn pause session:ID", "resume": "tarn resume session:ID",
+      "retry": "tarn retry session:ID", "prioritize": "tarn prioritize session:ID",
+    ],
     "tarn config": [
       "get": "show", "list": "show", "ls": "show", "cat": "show", "print": "show", "dump": "show",
       "validate": "check", "test": "check", "lint": "check", "verify": "check", "rm": "unset",
@@ -44,6 +53,7 @@ enum Suggestion {
     /// The commands before it: `tarn trash`.
     var command: String
     var word: String
+    /// A command below that one, or a whole line.
     var suggestion: String?
   }
 

@@ -68,6 +68,9 @@ import Testing
     arguments: [
       (["trash", "ls"], "list"), (["trash", "rm"], "empty"), (["trash", "lst"], "list"),
       (["config", "get"], "show"), (["config", "delete"], "unset"), (["config", "xyz"], nil),
+      (["session", "ls"], "list"), (["session", "rm"], "forget"), (["session", "delete"], "forget"),
+      (["session", "status"], "show"), (["session", "start"], "open"),
+      (["session", "cancel"], "tarn cancel session:ID"),
     ] as [([String], String?)]) func suggestionsBelow(_ words: [String], _ meant: String?)
   {
     #expect(Suggestion.unknown(words)?.suggestion == meant && Suggestion.unknown(words)?.word == words[1])
@@ -81,7 +84,14 @@ import Testing
       ("sync", "-l", "directories below a feed"), ("agent", "-d", "systemctl"),
       ("agent", "--daemon", "tarn agent"), ("sync", "--timeout", "30 seconds is ended"),
       ("sync", "--delte", "--delete"), ("sync", "--insecure", "--cacert FILE"), ("sync", "--nope", nil),
-      ("verify", "--all", nil),
+      ("verify", "--all", nil), ("get", "-O", "--to PATH"), ("get", "-o", "--to PATH"),
+      ("get", "--output", "--to PATH"), ("get", "-P", "--to FOLDER/"), ("get", "--dir", "--to FOLDER/"),
+      ("get", "-c", "goes on from there"), ("get", "-d", "--to FOLDER/"), ("get", "-x", "by one connection"),
+      ("get", "-j", "-N N"), ("get", "-H", "--header-file FILE"), ("get", "-k", "--cacert FILE"),
+      ("get", "-L", "always followed"), ("get", "--checksum", "--sha256 HEX"),
+      ("get", "--sha512", "--sha256 HEX"), ("get", "--user-agent", "User-Agent: TEXT"),
+      ("get", "--timeout", "60 seconds is ended"), ("get", "--rate", "--limit-rate RATE"),
+      ("get", "--force", "--existing replace"),
     ] as [(String, String, String?)]) func unknownOptions(
       _ command: String, _ option: String, _ meant: String?
     )
@@ -101,6 +111,23 @@ import Testing
   {
     let unknown = OptionAdvice.first(in: arguments)
     #expect(arguments == ["-q"] ? unknown?.option == "-q" : unknown == nil, "\(unknown?.option ?? "")")
+  }
+
+  /// A whole line is meant as it is.
+  @Test func otherCommandsAreNamedWhole() throws {
+    let messages = try TarnBinary.run(["session", "cancel", "s"]).messages
+    #expect(messages.contains("did you mean 'tarn cancel session:ID'?"), "\(messages)")
+    let list = try TarnBinary.run(["session", "ls"]).messages
+    #expect(list.contains("did you mean 'tarn session list'?"), "\(list)")
+  }
+
+  @Test func whatTakesAllWordsIsNamed() throws {
+    let taken = try TarnBinary.run(["session", "open", "--wake", "/bin/true", "s"])
+    #expect(
+      taken.status == 64 && taken.messages.contains("the id is missing\n  hint: --wake takes all"), "\(taken)"
+    )
+    let missing = try TarnBinary.run(["session", "open"])
+    #expect(missing.status == 64 && !missing.messages.contains("--wake takes"), "\(missing)")
   }
 
   @Test func knownCommandsAreNotSuspected() {

@@ -17,12 +17,17 @@ enum HelpText {
   ///   - message: what is wrong alone.
   ///   - full: with the usage.
   ///   - advice: on an option that the command does not have, which goes before all else that is wrong.
-  static func usageError(message: String, full: String, advice: OptionAdvice? = nil) -> [String] {
+  ///   - hint: where there is no advice.
+  static func usageError(
+    message: String, full: String, advice: OptionAdvice? = nil, hint: String? = nil
+  ) -> [String] {
+    let hint = advice.map(\.hint) ?? hint
     let message = advice.map { "unknown option '\($0.option)'" } ?? plain(message)
     let words = message.split(separator: "\n").map { Message.safe(Redaction.message(String($0))) }
     let first = words.first.map { $0.prefix(1).lowercased() + $0.dropFirst() } ?? "wrong usage"
     let usage = full.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.map(String.init)
-    return [first] + words.dropFirst().map { "  \($0)" } + (advice?.hint.map { ["  hint: \($0)"] } ?? [])
+    return [first] + words.dropFirst().map { "  \($0)" }
+      + (hint.map { ["  hint: \($0)"] } ?? [])
       + usage.map { line in
         if line.hasPrefix("Usage: ") { return "  usage: " + line.dropFirst(7) }
         return line.hasPrefix("  See '") ? "  hint: \(quoted(line)) says more" : "  " + line
