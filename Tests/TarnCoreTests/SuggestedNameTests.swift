@@ -37,7 +37,21 @@ import Testing
   @Test func aNumberGoesBeforeTheEnding() {
     #expect(SuggestedName.numbered("a.txt", 1) == "a (1).txt")
     #expect(SuggestedName.numbered("README", 12) == "README (12)")
+    #expect(SuggestedName.numbered("release-1.tar.xz", 1) == "release-1 (1).tar.xz")
+    #expect(SuggestedName.numbered(".tar.xz", 1) == ".tar (1).xz")
   }
+
+  @Test(arguments: [
+    ("a.txt", 1), ("README", 12), ("release-1.tar.xz", 3), ("a (1).txt", 2),
+  ]) func aNumberIsTakenOffAgain(leaf: String, number: Int) {
+    let found = SuggestedName.withoutNumber(SuggestedName.numbered(leaf, number))
+    #expect(found?.leaf == leaf && found?.number == number)
+  }
+
+  @Test(arguments: [
+    "a.txt", "a(1).txt", "a (x).txt", "a (01).txt", "a ().txt", "(1)", "a (0)", "a (1) b.txt",
+  ])
+  func aNameWithoutANumberHasNone(name: String) { #expect(SuggestedName.withoutNumber(name) == nil) }
 }
 
 /// Requests of programs.
@@ -115,6 +129,14 @@ import Testing
     var part = head(206, nil, 1)
     part.contentRange = ContentRange(first: 14, last: 14, total: 15)
     #expect(rule.fits(part))
+  }
+
+  @Test(arguments: [
+    ("a/b", "absolute"), ("/a/../b", "'..' stands for another folder"), ("/a/./b", "'.' stands for"),
+    ("/a\0b", "NUL"), ("/d/" + String(repeating: "x", count: 256), "256 bytes"),
+    ("/d/.tarn-x-1.part", "partial files"),
+  ]) func aPlaceThatIsNoneHasAReason(path: String, said: String) {
+    #expect(TaskPlace(path) == nil && TaskPlace.fault(of: path)?.contains(said) == true)
   }
 
   @Test func placesAreTakenApart() {

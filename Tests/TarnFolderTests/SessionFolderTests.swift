@@ -115,6 +115,49 @@ import Testing
     #expect(place.text("a.txt") == "old" && place.text("a (1).txt") == "new")
   }
 
+  /// Numbers go on, and none is put behind another.
+  @Test func severalAreKept() throws {
+    try place.write("old", "a.tar.gz")
+    let folder = place.folder()
+    try install(folder, task(1, to: "a.tar.gz", .keepBoth), "one") {
+      try install(folder, task(2, to: "a.tar.gz", .keepBoth), "two")
+    }
+    #expect(place.all == ["a (1).tar.gz", "a (2).tar.gz", "a.tar.gz"])
+    #expect(place.text("a (1).tar.gz") == "two" && place.text("a (2).tar.gz") == "one")
+    // A crash came between the name and the record.
+    var known = task(1, to: "a.tar.gz", .keepBoth)
+    known.path = place.path + "/a (1).tar.gz"
+    var status = stat()
+    #expect(stat(place.path + "/a (2).tar.gz", &status) == 0)
+    let found = try place.folder().find((known, inode: UInt64(status.st_ino), size: 3))?.path
+    #expect(found == place.path + "/a (2).tar.gz")
+  }
+
+  /// There is no feed, and nothing lies in `partial/`.
+  @Test func messagesAreOfTheRequest() throws {
+    let port = try place.folder().open(task(1, to: "a")).folder
+    let partial = try port.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    let wanted = OpenSSLHashing().digest(.sha256, of: Array("other".utf8))
+    _ = try partial.begin(keeping: 0, check: ContentCheck(digest: wanted))
+    try Array("text".utf8).withUnsafeBytes { try partial.append($0) }
+    let wrong = #expect(throws: FolderFailure.self) { try partial.seal(modified: nil) }
+    #expect(wrong?.message.hasSuffix(", wanted: \(wanted.hex)") == true, "\(wrong?.message ?? "")")
+    partial.close()
+    let closed = #expect(throws: FolderFailure.self) {
+      try Array("text".utf8).withUnsafeBytes { try partial.append($0) }
+    }
+    #expect(closed?.message.hasPrefix("\(place.path)/.tarn-s-1.part ") == true, "\(closed?.message ?? "")")
+    // As in a folder that is read-only, for who may write everywhere.
+    let folder = place.folder("t")
+    let other = try folder.open(task(2, to: "b")).folder
+    try FileManager.default.createDirectory(
+      atPath: place.path + "/.tarn-t-2.part", withIntermediateDirectories: false)
+    let taken = #expect(throws: FolderFailure.self) {
+      try other.makePartial(for: RelativePath(task: 2), mayBeUnnamed: false)
+    }
+    #expect(taken?.message.contains("\(place.path)/.tarn-t-2.part") == true, "\(taken?.message ?? "")")
+  }
+
   /// Of one session or of two, also where only the suggested names meet.
   @Test func noTwoLiveTasksHaveOneName() throws {
     let (first, second) = (place.folder("s"), place.folder("t"))

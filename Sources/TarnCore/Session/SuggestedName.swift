@@ -104,12 +104,26 @@ package enum SuggestedName {
     return kept + ending
   }
 
-  /// The name and its ending, with the dot; an ending has at most 16 bytes.
+  /// The name and its ending, with the dot; an ending has at most 16 bytes. That of `a.tar.xz` is `.tar.xz`.
   private static func parts(of name: String) -> (String, String) {
     guard let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 else {
       return (name, "")
     }
-    return (String(name[..<dot]), String(name[dot...]))
+    let stem = name[..<dot]
+    let isArchive = stem.utf8.count > 4 && stem.lowercased().hasSuffix(".tar")
+    let end = isArchive ? stem.index(dot, offsetBy: -4) : dot
+    return (String(name[..<end]), String(name[end...]))
+  }
+
+  /// What `numbered` made this name of, if it did: `a.txt` and 1 for `a (1).txt`.
+  package static func withoutNumber(_ name: String) -> (leaf: String, number: Int)? {
+    let (stem, ending) = parts(of: name)
+    guard stem.hasSuffix(")"), let open = stem.lastIndex(of: "(") else { return nil }
+    let digits = stem[open...].dropFirst().dropLast()
+    guard let number = Int(digits), number > 0, stem[..<open].last == " " else { return nil }
+    let leaf = String(stem[..<open].dropLast()) + ending
+    guard numbered(leaf, number) == name else { return nil }
+    return (leaf, number)
   }
 
   /// `a (1).txt` for `a.txt`: a name beside one that is taken.

@@ -76,14 +76,14 @@ package struct TaskRequest: Codable, Sendable, Equatable {
   package static let mostText = 4096
   private static let mostURL = 32 << 10
 
-  /// - Throws: what is wrong with it, for who wrote it.
-  package func validate() throws(Refusal) {
+  /// - Throws: what is wrong with a URL, for who wrote it.
+  package static func validate(url: String) throws(Refusal) {
     guard URLScheme.remotePrefixes.contains(where: { url.lowercased().hasPrefix($0) }) else {
       throw Refusal(
         code: "url-refused", message: "\(Printable.escape(url)): only \(URLScheme.remote) URLs are downloaded"
       )
     }
-    guard url.utf8.count <= Self.mostURL, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+    guard url.utf8.count <= mostURL, url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
       throw Refusal(
         code: "url-refused",
         message: "\(Printable.escape(url)): a URL is ASCII without blanks; encode other bytes as %XX")
@@ -95,13 +95,14 @@ package struct TaskRequest: Codable, Sendable, Equatable {
         code: "url-refused",
         message: "a URL with a name or password is not taken: give a header, or the credential of a host")
     }
+  }
+
+  /// - Throws: what is wrong with it, for who wrote it.
+  package func validate() throws(Refusal) {
+    try Self.validate(url: url)
     try Self.validate(headers: headers)
-    guard TaskPlace(to) != nil else {
-      throw Refusal(
-        code: "destination-refused",
-        message:
-          "\(Printable.escape(to)): give an absolute path without '..', which is no partial file's; a folder ends with '/'"
-      )
+    if let fault = TaskPlace.fault(of: to) {
+      throw Refusal(code: "destination-refused", message: "\(Printable.escape(to)): \(fault)")
     }
     if let digest, Digest(labelled: digest) == nil {
       throw Refusal(
@@ -192,16 +193,36 @@ package struct TaskPlace: Hashable, Sendable {
   package var name: String?
 
   /// - Parameter path: absolute; ends with `/` for a folder.
-  /// - Returns: nil for a path that is not absolute, has `.` or `..` in it, or holds NUL.
+  /// - Returns: nil for a path that has a fault.
   package init?(_ path: String) {
-    guard path.hasPrefix("/"), !path.utf8.contains(0) else { return nil }
-    // By bytes, as the kernel takes it apart.
-    var parts = path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
-    guard parts.allSatisfy({ $0 != "." && $0 != ".." && $0.utf8.count <= 255 }) else { return nil }
+    guard Self.fault(of: path) == nil else { return nil }
+    var parts = Self.parts(of: path)
     if path.utf8.last != UInt8(ascii: "/") { name = parts.popLast() }
-    // Names of partial files.
-    if let name, name.hasPrefix(".tarn-"), name.hasSuffix(".part") { return nil }
     directory = "/" + parts.joined(separator: "/")
+  }
+
+  /// By bytes, as the kernel takes it apart.
+  private static func parts(of path: String) -> [String] {
+    path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static let mostName = 255
+
+  /// Why no file can be put there; nil where one can.
+  package static func fault(of path: String) -> String? {
+    guard path.hasPrefix("/") else { return "give an absolute path; a folder ends with '/'" }
+    if path.utf8.contains(0) { return "a path has no NUL in it" }
+    let parts = parts(of: path)
+    if let dots = parts.first(where: { $0 == "." || $0 == ".." }) {
+      return "'\(dots)' stands for another folder; give a path without it"
+    }
+    if let long = parts.first(where: { $0.utf8.count > mostName }) {
+      return "one of its names has \(Units.count(long.utf8.count, "byte")); \(mostName) are allowed"
+    }
+    guard path.utf8.last != UInt8(ascii: "/"), let name = parts.last, name.hasPrefix(".tarn-"),
+      name.hasSuffix(".part")
+    else { return nil }
+    return "names such as .tarn-x.part are those of partial files; give another name"
   }
 
   package init(directory: String, name: String?) { (self.directory, self.name) = (directory, name) }

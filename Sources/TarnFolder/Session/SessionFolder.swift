@@ -16,6 +16,8 @@ package final class SessionFolder: Sendable {
     let own: FileIdentity?
     /// nil until the server has named it.
     var leaf: String?
+    /// The name before it got a number, and that number; 0 for none.
+    var wanted: (leaf: String, number: Int)?
     var claimed: FinalNames.Name?
   }
 
@@ -249,15 +251,19 @@ package final class SessionFolder: Sendable {
       let leaf = TaskPlace(path)?.name
     else { return nil }
     let directory = try Descriptor.directory(at: place.directory)
-    var (number, name) = (0, leaf)
-    while number < Self.mostNumbers, let stat = try FileStat.at(directory, cString(name)) {
-      if stat.identity.inode == intent.inode, stat.size == intent.size {
-        try directory.sync(place.directory.utf8)
-        return (place.path(name), stat.identity)
+    // A name with a number may be one that the server said so, or have got that number here.
+    let firsts: [(leaf: String, number: Int)?] = [(leaf, 0), SuggestedName.withoutNumber(leaf)]
+    for first in firsts.compactMap({ $0 }) {
+      var (number, name) = (first.number, leaf)
+      while number < Self.mostNumbers, let stat = try FileStat.at(directory, cString(name)) {
+        if stat.identity.inode == intent.inode, stat.size == intent.size {
+          try directory.sync(place.directory.utf8)
+          return (place.path(name), stat.identity)
+        }
+        guard intent.task.request.existing == .keepBoth else { return nil }
+        number += 1
+        name = SuggestedName.numbered(first.leaf, number)
       }
-      guard intent.task.request.existing == .keepBoth else { return nil }
-      number += 1
-      name = SuggestedName.numbered(leaf, number)
     }
     return nil
   }
@@ -269,13 +275,19 @@ package final class SessionFolder: Sendable {
 
   private func partialName(_ task: Int64) -> String { ".tarn-\(id)-\(task).part" }
 
-  private func claim(_ leaf: String, for destination: inout Destination) throws(FolderFailure) {
-    var (number, next) = (0, leaf)
+  /// - Parameter least: smaller numbers are taken.
+  private func claim(
+    _ leaf: String, for destination: inout Destination, from least: Int = 0
+  ) throws(FolderFailure) {
+    var number = least
     while true {
+      let next = number == 0 ? leaf : SuggestedName.numbered(leaf, number)
       let name = FinalNames.Name(
         device: destination.identity.device, inode: destination.identity.inode, leaf: next)
       if names.claim(name) {
-        (destination.leaf, destination.claimed) = (next, name)
+        (destination.leaf, destination.wanted, destination.claimed) = (
+          next, (leaf: leaf, number: number), name
+        )
         return
       }
       guard destination.existing == .keepBoth, number < Self.mostNumbers else {
@@ -283,7 +295,6 @@ package final class SessionFolder: Sendable {
           .exists, "\(Printable.escape(destination.place.path(next))): another task puts its file there")
       }
       number += 1
-      next = SuggestedName.numbered(leaf, number)
     }
   }
 
@@ -387,37 +398,41 @@ package final class SessionFolder: Sendable {
     return destination
   }
 
-  private func staged(_ name: String, _ file: Descriptor, in directory: Descriptor, found: FileStat?)
-    -> StagedFile
-  {
+  /// - Parameter path: where it lies, as in messages.
+  private func staged(
+    _ name: String, _ file: Descriptor, in directory: Descriptor, found: FileStat?, _ path: String
+  ) -> StagedFile {
     StagedFile(
       name: name, directory: directory, descriptor: file, found: found, hashing: hashing, probe: nil,
-      hashThread: hashThread, mode: mode)
+      hashThread: hashThread, mode: mode, teller: .request(path))
   }
 
   /// What lies there under the task's own name is of an earlier attempt that nothing is known of.
   private func makePartial(_ task: Int64) throws(FolderFailure) -> any PartialFile {
-    let directory = try required(task).directory
-    let name = partialName(task)
+    let destination = try required(task)
+    let (directory, name) = (destination.directory, partialName(task))
+    let path = destination.place.path(name)
     var number = directory.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
     if number == -EEXIST {
-      try kernel("remove", name.utf8, directory.use { tarn_unlink($0, cString(name)) })
+      try kernel("remove", path.utf8, directory.use { tarn_unlink($0, cString(name)) })
       number = directory.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
     }
-    return staged(name, Descriptor(try kernel("create", name.utf8, number)), in: directory, found: nil)
+    let file = Descriptor(try kernel("create", path.utf8, number))
+    return staged(name, file, in: directory, found: nil, path)
   }
 
   private func openPartial(_ task: Int64, _ name: String) throws(FolderFailure) -> (any PartialFile)? {
     try OwnDirectory.check(name)
-    let directory = try required(task).directory
+    let destination = try required(task)
+    let (directory, path) = (destination.directory, destination.place.path(name))
     guard let stat = try FileStat.at(directory, cString(name)) else { return nil }
     guard stat.kind == .regular, stat.owner == geteuid(), stat.links == 1, name == partialName(task) else {
-      throw FolderFailure(.other, "\(name) is no partial file of Tarn's")
+      throw FolderFailure(.other, "\(Printable.escape(path)) is no partial file of Tarn's")
     }
     let number = directory.open(cString(name), O_RDWR | O_NONBLOCK | O_NOCTTY)
     if number == -ENOENT { return nil }
-    let file = Descriptor(try kernel("open", name.utf8, number))
-    return staged(name, file, in: directory, found: try FileStat.of(file, name.utf8))
+    let file = Descriptor(try kernel("open", path.utf8, number))
+    return staged(name, file, in: directory, found: try FileStat.of(file, path.utf8), path)
   }
 
   private func makeDurable(_ files: [any PartialFile]) -> [FolderFailure?] {
@@ -477,9 +492,8 @@ package final class SessionFolder: Sendable {
     guard let named = try FileStat.at(destination.directory, cString(staged.name)),
       named.identity.isSameContents(as: sealed.identity)
     else { throw FolderFailure(.other, "\(staged.name) was changed by somebody else") }
-    var number = 0
-    let first = leaf
     while true {
+      let wanted = destination.wanted ?? (leaf: leaf, number: 0)
       let result = renamer.moveOut(
         destination.directory, staged.name, to: destination.directory, cString(leaf), .rename)
       guard result == -EEXIST else {
@@ -491,12 +505,10 @@ package final class SessionFolder: Sendable {
       case .replace:
         try exchange(staged.name, destination, leaf)
         return try FileStat.of(file, leaf.utf8).identity
-      case .keepBoth where number >= Self.mostNumbers: throw taken(destination, leaf)
+      case .keepBoth where wanted.number >= Self.mostNumbers: throw taken(destination, leaf)
       case .keepBoth:
         if let claimed = destination.claimed { names.giveBack(claimed) }
-        number += 1
-        leaf = SuggestedName.numbered(first, number)
-        try claim(leaf, for: &destination)
+        try claim(wanted.leaf, for: &destination, from: wanted.number + 1)
         leaf = destination.leaf ?? leaf
         destinations.withLock { $0[item.path.task] = destination }
       }

@@ -11,6 +11,17 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   // Safe because the port confines a partial file to one thread at a time, the hash thread has nothing but a RunningCheck
   // and bytes that are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
+  /// Where the check of a file comes from.
+  enum Teller: Equatable {
+    case feed
+    /// A request, whose file lies beside its destination, under this path.
+    case request(String)
+
+    var says: String { self == .feed ? "the feed says" : "wanted:" }
+    var thatItSays: String { self == .feed ? "that the feed says" : "that are wanted" }
+    var whatItSays: String { self == .feed ? "what the feed says" : "what is wanted" }
+  }
+
   /// What `sync` reads while another thread appends.
   private struct Shared {
     var descriptor: Descriptor?
@@ -21,6 +32,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   package let name: String
+  /// Who said what it has to be, and where it lies, as in messages.
+  private let teller: Teller
   private let directory: Descriptor
   /// As it was opened; nil of one that was made, and had nothing.
   private let found: FileStat?
@@ -50,11 +63,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - found: what stat says of the descriptor; nil for a file that was just made.
   ///   - hashThread: hashes what is written of a large file; nil for one after the other.
   ///   - mode: of the file under its final name.
+  ///   - teller: for messages.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode
+    probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode, teller: Teller = .feed
   ) {
     self.name = name
+    self.teller = teller
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
@@ -67,7 +82,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   package var length: UInt64 { shared.withLock { $0.length } }
 
   /// As in messages.
-  var label: [UInt8] { Array("partial/\(isUnnamed ? "(unnamed)" : name)".utf8) }
+  var label: [UInt8] { Array(shown.utf8) }
+
+  private var shown: String {
+    switch teller {
+    case .feed: "partial/\(isUnnamed ? "(unnamed)" : name)"
+    case .request(let path): path
+    }
+  }
 
   /// Nothing leads to it but this descriptor, until it is installed.
   var isUnnamed: Bool { name.isEmpty }
@@ -134,7 +156,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       // Of what came before the pieces may be wrong, which is worth more to know.
       try settle()
       throw FolderFailure(
-        .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) that the feed says")
+        .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) \(teller.thatItSays)")
     }
     // Else its beginning would be a hole.
     if start > 0, try FileStat.of(file, label).size < start {
@@ -156,7 +178,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// What the next bytes go through.
   private func running() throws(FolderFailure) -> RunningCheck {
     if let contents { return contents }
-    guard let rejected else { throw FolderFailure(.other, "partial/\(name) is not begun") }
+    guard let rejected else { throw FolderFailure(.other, "\(shown) is not begun") }
     let good = length
     let kept = try begin(keeping: good, check: rejected)
     guard kept == good, let contents else { throw wrongPiece(at: kept) }
@@ -191,7 +213,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let length = self.length
     if let size = contents.check.size, size != length {
       throw FolderFailure(
-        .sizeMismatch, "it has \(Units.count(length, "byte")), the feed says \(Units.grouped(size))")
+        .sizeMismatch, "it has \(Units.count(length, "byte")), \(teller.says) \(Units.grouped(size))")
     }
     if let wrong = contents.finishPieces() { throw try rejectPiece(at: wrong, contents.check) }
     self.contents = nil
@@ -200,13 +222,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       let other =
         digest.algorithm == .sha512 ? " (or is that a BLAKE2b, of b2sum? Tarn does not check these)" : ""
       throw FolderFailure(
-        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), the feed says \(wanted.hex)\(other)")
+        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), \(teller.says) \(wanted.hex)\(other)"
+      )
     }
     let identity = try finishAttributes(file, modified)
     guard identity.size == length else {
       throw FolderFailure(
         .sizeMismatch,
-        "partial/\(name) has \(Units.count(identity.size, "byte")), and Tarn wrote \(length): somebody changed it"
+        "\(shown) has \(Units.count(identity.size, "byte")), and Tarn wrote \(length): somebody changed it"
       )
     }
     let result = Sealed(identity: identity, digest: digest, isVerified: contents.check.digest != nil)
@@ -288,7 +311,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   func opened() throws(FolderFailure) -> Descriptor {
     let (descriptor, failure) = shared.withLock { ($0.descriptor, $0.failure) }
     if let failure { throw failure }
-    guard let descriptor else { throw FolderFailure(.other, "partial/\(name) is closed") }
+    guard let descriptor else { throw FolderFailure(.other, "\(shown) is closed") }
     return descriptor
   }
 
@@ -377,6 +400,6 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   private func wrongPiece(at good: UInt64) -> FolderFailure {
-    FolderFailure(.pieceMismatch, "the piece at byte \(good) is not what the feed says", goodPrefix: good)
+    FolderFailure(.pieceMismatch, "the piece at byte \(good) is not \(teller.whatItSays)", goodPrefix: good)
   }
 }
