@@ -40,6 +40,22 @@ import Testing
     #expect(try place.tarn("pause", "./m").messages.contains("no pass begins but by 'tarn sync'"))
   }
 
+  /// Before anything is carried out.
+  @Test(arguments: [
+    (["limit", "2"], Int32(64), "'2' is 2 bytes per second; did you mean 2MiB/s?"),
+    (["limit", "5B/s"], Int32(69), "no agent answers"),
+    (
+      ["prioritize", "session:s/1", "high"], Int32(64), "hint: tarn prioritize --priority high session:s/1\n"
+    ),
+    (["prioritize", "high"], Int32(69), "no agent answers"),
+    (["pause", "session:s/1", "session:s/x"], Int32(64), "tarn: session:s/x: a task is a number\n"),
+  ]) func whoSteersWronglyIsTold(words: [String], status: Int32, said: String) throws {
+    defer { place.end() }
+    let outcome = try place.tarn(words)
+    #expect(outcome.status == status && outcome.messages.contains(said), "\(outcome)")
+    #expect(outcome.messages.contains("no agent answers") == (status == 69), "\(outcome)")
+  }
+
   @Test func aDamagedListHasAHint() throws {
     defer { place.end() }
     for (name, text) in [

@@ -78,8 +78,10 @@ struct Steering {
     try session.refuseMissingSettings()
     let link = AgentLink(session.sources)
     var statuses: [ExitStatus] = []
-    for word in words {
-      if let target = try SessionTarget(word) {
+    // Nothing is done where one of them is wrong.
+    let targets = try words.map { word throws(PassFailure) in try SessionTarget(word) }
+    for (word, target) in zip(words, targets) {
+      if let target {
         var order = target.order(verb, priority)
         change?(&order)
         statuses.append(give(order, target.id, link))
@@ -107,7 +109,7 @@ struct Steering {
 
   private func give(_ order: SessionOrder, _ id: String, _ link: AgentLink) -> ExitStatus {
     do throws(PassFailure) {
-      show(try link.ask { try $0.order(order, id) })
+      show(try link.order(order, id))
       return .inSync
     } catch {
       return session.tell(error)
@@ -117,9 +119,13 @@ struct Steering {
   /// Of a mirror that these settings name the agent may not have read so far.
   private func hinting(_ failure: PassFailure, of mirror: String, _ link: AgentLink) -> PassFailure {
     var failure = failure
-    guard failure.code == "no-such-mirror", session.configured((mirror, mirror, nil)) != nil,
-      link.isOfTheseSettings(session)
-    else { return failure }
+    guard failure.code == "no-such-mirror" else { return failure }
+    if (try? link.ask { try $0.session(mirror) }) != nil {
+      failure.hint = "a session has that name; did you mean session:\(ShellWord.quote(mirror))?"
+    }
+    guard session.configured((mirror, mirror, nil)) != nil, link.isOfTheseSettings(session) else {
+      return failure
+    }
     failure.hint = "these settings name it, and the agent has not read them yet: tarn reload"
     return failure
   }
@@ -282,18 +288,33 @@ struct PrioritizeCommand: ParsableCommand {
         tarn prioritize iso:debian.iso      it gets the next connection
         tarn prioritize --first session:backup/3
       """)
-  @Option(help: ArgumentHelp("high, normal or low.", valueName: "priority")) var priority =
-    ControlCommand.Priority.high
+  @Option(help: ArgumentHelp("high, normal or low; high without it.", valueName: "priority")) var priority:
+    ControlCommand.Priority?
   @Flag(help: "A task of a session: before all others of its priority.") var first = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
     help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"), completion: .target)
   var targets: [String]
 
+  /// A word for a priority among the targets is one where no mirror has that name.
+  private func refuseWordsOfPriority(_ session: Session) throws(PassFailure) {
+    guard priority == nil, targets.count > 1,
+      let word = targets.first(where: {
+        ControlCommand.Priority(rawValue: $0) != nil && session.tarn.place(of: $0) == nil
+      })
+    else { return }
+    let others = targets.filter { $0 != word }.map(ShellWord.quote).joined(separator: " ")
+    throw PassFailure(
+      .usage, code: "usage", "a priority is given by an option",
+      hint: "tarn prioritize --priority \(word) \(others)")
+  }
+
   func run() throws {
+    let session = try Session(common)
+    try refuseWordsOfPriority(session)
     let putFirst =
       first ? { (order: inout SessionOrder) in order = SessionOrder(.first, task: order.task) } : nil
-    try Steering(session: Session(common)).run(.prioritize, targets, priority: priority, change: putFirst)
+    try Steering(session: session).run(.prioritize, targets, priority: priority ?? .high, change: putFirst)
   }
 }
 
@@ -338,12 +359,12 @@ struct LimitCommand: ParsableCommand {
     if rate != "settings", Units.rate(rate) == nil {
       throw ValidationError("'\(Printable.escape(rate))' is not a rate such as 2MiB/s, off or settings")
     }
+    if let doubt = Units.doubt(ofRate: rate) { throw ValidationError(Printable.escape(doubt)) }
   }
 
   func run() throws {
     let session = try Session(common)
     try session.refuseMissingSettings()
-    session.warn(ofRate: rate)
     let limit = rate == "settings" ? nil : ControlRate(bytesPerSecond: Units.rate(rate) ?? nil)
     let answer = try AgentLink(session.sources).ask { try $0.limit(limit) }
     Steering(session: session).show(answer)

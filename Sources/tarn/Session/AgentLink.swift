@@ -39,6 +39,27 @@ struct AgentLink: Sendable {
     return answer
   }
 
+  /// Carries out an order for a session.
+  ///
+  /// - Throws: of a task that it cannot be carried out for, whether the task has ended.
+  func order(_ order: SessionOrder, _ id: String) throws(PassFailure) -> ControlAnswer {
+    do throws(PassFailure) {
+      return try ask { try $0.order(order, id) }
+    } catch {
+      var failure = error
+      if failure.code == "no-such-task", let number = order.task {
+        let page = try? ask { try $0.tasks(of: id, after: number - 1, limit: 1) }
+        let task = page?.tasks.first?.task
+        if task?.number != number {
+          failure.message = "session '\(Printable.escape(id))' has no task \(number)"
+        } else if let state = task?.state, state.isEnd {
+          failure.message = "task \(number) of session '\(Printable.escape(id))' is over: \(state.rawValue)"
+        }
+      }
+      throw failure
+    }
+  }
+
   /// How all of its mirrors are; redacted for who may know no more. nil when no agent is there.
   func status(problemLimit: Int) throws(PassFailure) -> StatusAnswer? {
     do throws(PassFailure) {
