@@ -476,6 +476,12 @@ import Testing
     (status.nextRunReason, status.nextRun) = ("catching-up", Samples.now.rfc3339)
     #expect(card(status).contains("  next run      now"), "\(card(status))")
     #expect(!card(status).contains { $0.hasPrefix("next: ") })
+    // What is late begins now; what has a time to come is not late.
+    status.lastAttempt = Samples.now.rfc3339
+    #expect(card(status).contains("  next run      now (overdue)"), "\(card(status))")
+    status.nextRun = Samples.now.adding(seconds: 7).rfc3339
+    #expect(card(status).contains("  next run      in 7 seconds"), "\(card(status))")
+    (status.lastAttempt, status.nextRun) = (nil, Samples.now.rfc3339)
     (status.state, status.lastFailure) = ("failing", "the feed is gone")
     #expect(card(status).last == "next: tarn sync iso")
     (status.state, status.lastFailure, status.nextRunReason) = ("idle", nil, "scheduled")

@@ -1,4 +1,5 @@
 import Foundation
+import TarnAgent
 import Testing
 
 /// What `tarn status` says after passes of which it is easy to say too much.
@@ -78,6 +79,8 @@ import Testing
   /// A slip in a pattern looks like a mirror in sync.
   @Test func patternsThatLeaveOutAllAreTold() throws {
     defer { place.end() }
+    let age = PassWords.leftOut(wanted: 0, excluded: 3, hasPatterns: false, maxAge: "1d")
+    #expect(age == "--max-age 1d leaves out all 3 entries of the feed")
     let words = "the patterns of --include and --exclude leave out all 3 entries of the feed\n"
     let sync = try place.tarn("sync", "--include", "*.img", "./feed/SHA256SUMS", "m")
     #expect(

@@ -14,6 +14,14 @@ import Testing
     return report
   }
 
+  /// A first pass that fails takes the folder away that it has made: no trouble of local changes.
+  @Test func aFolderThatIsGoneHasNoChanges() {
+    let gone = RepairOutcome(PassFailure(FolderFailure(.missing, "cannot open the directory /f")))
+    #expect(gone.hasNoMirror && gone.message == nil && !gone.isDone)
+    let other = RepairOutcome(PassFailure(FolderFailure(.permission, "cannot open the directory /f")))
+    #expect(!other.hasNoMirror && other.message?.contains("could not be looked at") == true)
+  }
+
   /// As `tarn sync` says it without an agent.
   @Test func wordsAreThoseOfAPassByHand() {
     let good = report {

@@ -366,7 +366,8 @@ struct RepairOutcome: Sendable {
     isDone = false
     code = failure.code
     if failure.kind == .stopped { return }
-    if failure.code == "no-folder" || failure.code == "not-a-mirror" {
+    // A pass may have made the folder, and taken it away before it could be opened here.
+    if ["no-folder", "not-a-mirror", FolderFailure.Code.missing.rawValue].contains(failure.code) {
       hasNoMirror = true
       return
     }

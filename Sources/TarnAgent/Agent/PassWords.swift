@@ -26,14 +26,20 @@ package struct PassWords: Sendable {
   package var leftOut: String? {
     Self.leftOut(
       wanted: report.counts.wanted, excluded: report.counts.excluded,
-      maxAge: report.isWindow ? report.options?.last(.maxAge) : nil)
+      hasPatterns: report.options.map { options in
+        [PassOptions.Name.include, .exclude].contains { !(options.values[$0] ?? []).allSatisfy(\.isEmpty) }
+      } ?? true, maxAge: report.isWindow ? report.options?.last(.maxAge) : nil)
   }
 
-  /// - Parameter maxAge: where age may be a reason, too.
-  package static func leftOut(wanted: Int, excluded: Int, maxAge: String?) -> String? {
+  /// - Parameters:
+  ///   - hasPatterns: there are some of `--include` or `--exclude`.
+  ///   - maxAge: where age may be a reason, too.
+  package static func leftOut(wanted: Int, excluded: Int, hasPatterns: Bool, maxAge: String?) -> String? {
     guard wanted == 0, excluded > 0 else { return nil }
+    let all = "all \(Units.count(excluded, "entry")) of the feed"
+    if let maxAge, !hasPatterns { return "--max-age \(Printable.escape(maxAge)) leaves out \(all)" }
     let reasons = "the patterns of --include and --exclude" + (maxAge == nil ? "" : ", or --max-age,")
-    return "\(reasons) leave out all \(Units.count(excluded, "entry")) of the feed"
+    return "\(reasons) leave out \(all)"
   }
 
   private var length: String { Units.length((report.ended - report.started).seconds) }

@@ -15,12 +15,24 @@ package enum SettingsText {
     var table: SettingsTable?
     for record in records where standard || record.origin != .standard {
       if record.table != table {
+        if standard, let table { text += unset(in: table, records) }
         text += (table == nil ? "" : "\n") + record.table.header + "\n"
         table = record.table
       }
       text += "\(record.name) = \(record.toml)  # \(origins(record))\n"
     }
+    if standard, let table { text += unset(in: table, records) }
     return text
+  }
+
+  /// Comments on what has no value of its own where nobody sets it.
+  private static func unset(in table: SettingsTable, _ records: [SettingRecord]) -> String {
+    guard case .mirror = table else { return "" }
+    let names = Set(records.filter { $0.table == table }.map(\.name))
+    return Setting.all(in: .mirror).compactMap { setting in
+      guard !names.contains(setting.name), let unset = setting.unset else { return nil }
+      return "# \(setting.name) is not set: \(unset)  # standard\n"
+    }.joined()
   }
 
   private static func origins(_ record: SettingRecord) -> String {

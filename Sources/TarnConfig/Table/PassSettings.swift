@@ -73,7 +73,7 @@ extension PassOptions.Name {
     case .netrcFile: "Take them from this file"
     case .cacert: "Trust these certificate authorities (PEM)"
     case .proxy: "http://host:port or socks5h://host:port"
-    case .userAgent: "What servers are told who asks, in place of tarn/VERSION"
+    case .userAgent: "What servers are told who asks; unset: tarn/VERSION"
     }
   }
 }

@@ -21,6 +21,12 @@ package struct Setting: Sendable, Equatable {
   /// Which option of a pass this is.
   package var option: PassOptions.Name?
 
+  /// What holds when nobody sets it, in words, where that is no value of its own; from the help.
+  var unset: String? {
+    let mark = "; unset: "
+    return help.firstRange(of: mark).map { String(help[$0.upperBound...]) }
+  }
+
   package static let all: [Setting] = agent + limits + hook + mirror
 
   package static func find(_ name: String, in scope: Scope) -> Setting? {

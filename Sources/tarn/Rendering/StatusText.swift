@@ -298,7 +298,8 @@ enum StatusText {
     }
     let seconds = at.seconds - now.seconds
     let when = seconds < 1 ? "now" : "in \(Durations.span(seconds))"
-    if document.lastAttempt == nil, reason == "catching-up" { return when }
+    // What has a time to come is not late.
+    if reason == "catching-up", document.lastAttempt == nil || seconds >= 1 { return when }
     let why =
       ["backing-off": " (after a failure)", "catching-up": " (overdue)", "asked": " (as the server asked)"][
         reason]
@@ -336,8 +337,10 @@ enum StatusText {
   /// That nothing of the feed is wanted, though it names something.
   private static func leftOut(_ document: StatusDocument) -> String? {
     let age = document.options?[PassOptions.Name.maxAge.rawValue]?.last
+    let patterns = [PassOptions.Name.include, .exclude].flatMap { document.options?[$0.rawValue] ?? [] }
     return PassWords.leftOut(
-      wanted: document.entries.wanted, excluded: document.entries.excluded ?? 0, maxAge: age)
+      wanted: document.entries.wanted, excluded: document.entries.excluded ?? 0,
+      hasPatterns: document.options == nil || !patterns.allSatisfy(\.isEmpty), maxAge: age)
   }
 
   static func age(_ text: String?, now: Timestamp) -> String {
