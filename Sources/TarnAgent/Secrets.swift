@@ -1,8 +1,17 @@
 import Glibc
 import TarnConfig
-import TarnCore
+package import TarnCore
 import TarnEngine
 import TarnRuntime
+
+extension Tarn {
+  /// The lines of a file for `--header-file`. It holds secrets, and is a regular file.
+  ///
+  /// - Throws: `usage` for a file of another kind; `configuration` for one that cannot be read, or has another line.
+  package func headers(of path: String) throws(PassFailure) -> [String] {
+    try Secrets.headers(absolute(path))
+  }
+}
 
 /// Reads the files that options point to into the network's settings.
 enum Secrets {
@@ -144,7 +153,7 @@ enum Secrets {
   }
 
   /// `Name: value` lines; blank lines and `#` comments are left out.
-  private static func headers(_ path: String) throws(PassFailure) -> [String] {
+  static func headers(_ path: String) throws(PassFailure) -> [String] {
     let text = try using(path, .headerFile, limit: HeaderLines.limit, TextFile.contents)
     do throws(HeaderLines.Malformed) {
       return try HeaderLines(text).headers

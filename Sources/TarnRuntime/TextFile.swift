@@ -22,6 +22,21 @@ package enum TextFile {
   package static func contents(_ path: String, limit: Int) throws(Refusal) -> String {
     let descriptor = try openRegular(path, limit: limit)
     defer { close(descriptor) }
+    return try all(of: descriptor, limit: limit)
+  }
+
+  /// The same of a path that may also be a FIFO or a terminal. Waits for who writes to it.
+  package static func contentsWaiting(_ path: String, limit: Int) throws(Refusal) -> String {
+    let kind = status(path).map { $0.st_mode & S_IFMT }
+    guard kind == S_IFIFO || kind == S_IFCHR else { return try contents(path, limit: limit) }
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw .cannotRead(errno) }
+    defer { close(descriptor) }
+    return try all(of: descriptor, limit: limit)
+  }
+
+  /// Reads what is open to its end, also a pipe.
+  package static func all(of descriptor: Int32, limit: Int) throws(Refusal) -> String {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while true {

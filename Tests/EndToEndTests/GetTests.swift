@@ -14,6 +14,8 @@ struct GetTests {
         location /slow/ { limit_rate 2m; }
         location /named { add_header Content-Disposition 'attachment; filename="said.txt"'; return 200 "named"; }
         location /evil { add_header Content-Disposition 'attachment; filename="../../evil"'; return 200 "evil"; }
+        location /secret { return 401; }
+        location /agent { return 200 $http_user_agent; }
         location /busy { return 503; }
         location /away { return 302 /a.txt; }
         """)
@@ -210,6 +212,30 @@ struct GetTests {
     #expect(
       terminal.lines == ["\(out)large.bin  6.0 MiB", "\(out)a.txt  6 B", "\(out)large (1).bin  6.0 MiB"],
       "\(terminal.lines)")
+  }
+
+  /// Of a shell: `<(echo URL)` is a descriptor, too.
+  @Test(arguments: [
+    "echo \"$1\" | \"$0\" get -i /dev/stdin --to \"$2\"", "echo \"$1\" | \"$0\" get -i - --to \"$2\"",
+    "mkfifo f; echo \"$1\" > f & while [ ! -p f ]; do :; done; \"$0\" get -i f --to \"$2\"",
+    "echo \"$1\" > list; \"$0\" get -i /dev/fd/3 --to \"$2\" 3< list",
+    "echo \"$1\" | \"$0\" get -i /proc/self/fd/0 --to \"$2\"",
+  ]) func aListMayComeByAPipe(line: String) throws {
+    let outcome = try Program(
+      "/bin/sh", ["-c", line, Tarn.path, server.url("a.txt"), out], environment: Tarn.environment(variables),
+      in: place.url
+    ).wait()
+    #expect(outcome.status == 0 && names == ["a.txt"], "\(outcome)")
+  }
+
+  @Test func whatTheServerWantsToSeeIsHinted() throws {
+    let outcome = try get(server.url("secret"), "--to", out)
+    #expect(
+      outcome.status == 66 && outcome.errors.contains("hint: give what the server wants to see"), "\(outcome)"
+    )
+    try place.write("User-Agent: mine\n", to: "headers")
+    #expect(try get(server.url("agent"), "--to", out, "--header-file", "headers").status == 0)
+    #expect(place.text("out/agent") == "mine")
   }
 
   /// A mirror's folder is what its feed says.

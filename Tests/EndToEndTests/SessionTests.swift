@@ -99,6 +99,37 @@ struct SessionTests {
     #expect(codes.filter { $0 == "finished" }.count == 2 && codes.last == "all-delivered", "\(codes)")
   }
 
+  @Test func whichTaskIsMeantIsSaid() throws {
+    try house.start()
+    try house.hand(house.server.url("a.txt"))
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    let over = try house.tarn("session", "answer", "s", "1")
+    #expect(over.status == 64 && over.errors.contains("task 1 of session 's' is over: finished"), "\(over)")
+    let unknown = try house.tarn("session", "answer", "s", "9")
+    #expect(unknown.status == 64 && unknown.errors.contains("session 's' has no task 9"), "\(unknown)")
+    let mirror = try house.tarn("pause", "s")
+    #expect(mirror.status == 64 && mirror.errors.contains("did you mean session:s?"), "\(mirror)")
+  }
+
+  /// A pipe is read, and what goes is what the file does not name.
+  @Test func settingsMayComeByAPipe() throws {
+    try house.start()
+    let line = "echo '{\"transfers\":2}' | \"$0\" session \"$@\" --settings /dev/stdin s"
+    for verb in ["open", "set"] {
+      let outcome = try Program(
+        "/bin/sh", ["-c", line, Tarn.path, verb] + house.config,
+        environment: Tarn.environment(house.home), in: house.place.url
+      ).wait()
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+    let settings = try house.show().session["settings"] as? [String: Any]
+    #expect(settings?["transfers"] as? Int == 2)
+    let whole = try house.tarn("session", "show", "--json", "s").output
+    try house.place.write(whole, to: "whole.json")
+    let refused = try house.tarn("session", "set", "--settings", house.place.path + "/whole.json", "s")
+    #expect(refused.status == 78 && refused.errors.contains("under 'settings'"), "\(refused)")
+  }
+
   @Test func withoutAnAgentItIsRefused() throws {
     let outcome = try house.tarn("get", "--background", house.server.url("a.txt"))
     #expect(outcome.status == 69 && outcome.errors.contains("no agent answers"), "\(outcome)")

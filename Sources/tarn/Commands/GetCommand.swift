@@ -40,8 +40,10 @@ struct GetCommand: ParsableCommand {
   var existing: String?
   @Flag(name: [.customShort("p"), .long], help: "Make the folders that are missing.") var makeDirectories =
     false
-  @Option(name: [.customShort("N"), .long], help: ArgumentHelp("Transfers at a time.", valueName: "n"))
-  var transfers = 4
+  @Option(
+    name: [.customShort("N"), .long], help: ArgumentHelp("Transfers at a time; 4 without it.", valueName: "n")
+  )
+  var transfers: Int?
   @Option(help: ArgumentHelp("Attempts after the first.", valueName: "n")) var retries: Int?
   @Option(help: ArgumentHelp("Bytes per second at most: 2MiB/s.", valueName: "rate")) var limitRate: String?
   @Option(
@@ -63,6 +65,15 @@ struct GetCommand: ParsableCommand {
 
   func validate() throws {
     if urls.isEmpty, list == nil { throw ValidationError("a URL is expected: tarn get URL...") }
+    for (option, value) in [("--to", to), ("--name", name), ("--input", list), ("--header-file", headerFile)]
+    where value?.isEmpty == true {
+      throw ValidationError("\(option) is empty: is a variable not set? '.' is the working directory")
+    }
+    if let sha256, digest == nil {
+      throw ValidationError(
+        "--sha256 is 64 hexadecimal digits, or sha256:HEX with these; '\(Printable.escape(sha256))' is neither"
+      )
+    }
     if name != nil || sha256 != nil, urls.count != 1 || list != nil {
       throw ValidationError("--name and --sha256 are for one URL")
     }
@@ -79,7 +90,14 @@ struct GetCommand: ParsableCommand {
     if let priority, TaskPriority(rawValue: priority) == nil {
       throw ValidationError("--priority is one of high, normal and low")
     }
-    if !(1...64).contains(transfers) { throw ValidationError("--transfers is a number from 1 to 64") }
+    if background, transfers != nil {
+      throw ValidationError(
+        "--transfers is one of the session's settings with --background: tarn session set -N N "
+          + (session ?? Self.standardSession))
+    }
+    if let transfers, !(1...64).contains(transfers) {
+      throw ValidationError("--transfers is a number from 1 to 64")
+    }
     if let retries, !(0...100).contains(retries) {
       throw ValidationError("--retries is a number from 0 to 100")
     }
@@ -87,9 +105,14 @@ struct GetCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    if background { return try handOver(session) }
-    var request = GetRequest(try tasks(session))
-    request.transfers = transfers
+    session.warn(ofRate: limitRate)
+    let tasks = try tasks(session)
+    guard !tasks.isEmpty else {
+      return session.say("the list names no URL: nothing is downloaded")
+    }
+    if background { return try handOver(tasks, session) }
+    var request = GetRequest(tasks)
+    request.transfers = transfers ?? request.transfers
     request.options = try options()
     try GetRun(session: session).run(request).end()
   }
@@ -97,9 +120,8 @@ struct GetCommand: ParsableCommand {
   /// What a session is called where nobody says.
   static let standardSession = "get"
 
-  private func handOver(_ session: Session) throws {
+  private func handOver(_ tasks: [TaskRequest], _ session: Session) throws {
     let id = self.session ?? Self.standardSession
-    let tasks = try tasks(session)
     var added: [AddedTasks.Task] = []
     try AgentLink(session.sources).ask { client in
       _ = try client.openSession(id)
@@ -128,13 +150,20 @@ struct GetCommand: ParsableCommand {
   }
 
   private func tasks(_ session: Session) throws -> [TaskRequest] {
-    let headers = try headerFile.map { path throws -> [String] in
-      try HeaderLines(session.text(of: path, option: "--header-file")).headers
+    let headers = try headerFile.map(session.tarn.headers)
+    let listed = try list.map { try URLList(session.text(of: $0, option: "--input"), name: $0).urls } ?? []
+    let all = urls + listed
+    let place = destination(session)
+    if all.count > 1, !place.hasSuffix("/"), existing != TaskRequest.Existing.keepBoth.rawValue {
+      throw PassFailure(
+        .usage, code: "one-place",
+        "--to \(ShellWord.quote(to ?? place)) is the place of one file, and "
+          + "\(Numbers.count(all.count, "URL")) are given",
+        hint: "a folder ends with '/'; --existing keep-both gives the others names with numbers")
     }
-    let listed = try list.map { try session.text(of: $0, option: "--input").lines } ?? []
-    return (urls + listed).map { url in
-      var task = TaskRequest(url: url, to: destination(session))
-      task.digest = sha256.map { "sha256:\($0.lowercased())" }
+    return all.map { url in
+      var task = TaskRequest(url: url, to: place)
+      task.digest = digest
       task.existing = existing.flatMap(TaskRequest.Existing.init)
       task.makeDirectories = makeDirectories ? true : nil
       task.headers = headers
@@ -142,6 +171,16 @@ struct GetCommand: ParsableCommand {
       task.label = label
       return task
     }
+  }
+
+  /// nil where `--sha256` is none.
+  private var digest: String? {
+    guard let sha256 = sha256?.lowercased() else { return nil }
+    let label = "sha256:"
+    let digits = sha256.hasPrefix(label) ? sha256.dropFirst(label.count) : sha256[...]
+    let isDigest =
+      digits.utf8.count == 64 && digits.utf8.allSatisfy { Character(Unicode.Scalar($0)).isHexDigit }
+    return isDigest ? "\(label)\(digits)" : nil
   }
 
   /// A folder ends with a slash.
@@ -153,32 +192,27 @@ struct GetCommand: ParsableCommand {
   }
 }
 
-extension String {
-  /// Those that say something: neither blank nor a comment.
-  fileprivate var lines: [String] {
-    split(whereSeparator: \.isNewline).map { line in
-      String(line.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" })
-    }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
-  }
-}
-
 extension Session {
+  /// The text of a file or a pipe; `-` is standard input.
+  ///
   /// - Throws: `configuration` for a file that cannot be read.
   func text(of path: String, option: String) throws(PassFailure) -> String {
-    if path == "-" { return StandardInputText.read() }
-    guard let text = TextFile.read(tarn.absolute(path), limit: 16 << 20) else {
+    let limit = 16 << 20
+    do throws(TextFile.Refusal) {
+      if let number = path == "-" ? 0 : StandardInput.descriptor(path) {
+        return try TextFile.all(of: number, limit: limit)
+      }
+      return try TextFile.contentsWaiting(tarn.absolute(path), limit: limit)
+    } catch {
+      let reason =
+        switch error {
+        case .cannotRead(let number): "cannot be read: \(errorText(number))"
+        case .notRegular: "is neither a file nor a pipe"
+        case .tooLarge: "is larger than \(Units.show(UInt64(limit)))"
+        }
       throw PassFailure(
-        .configuration, code: "file-not-readable", "\(option): \(Printable.escape(path)) cannot be read",
-        hint: "give a text file that exists and that this user can read")
+        .configuration, code: "file-not-readable", "\(option): \(Printable.escape(path)) \(reason)",
+        hint: "give a text file that exists and that this user can read, or - for standard input")
     }
-    return text
-  }
-}
-
-private enum StandardInputText {
-  static func read() -> String {
-    var text = ""
-    while let line = readLine(strippingNewline: false) { text += line }
-    return text
   }
 }

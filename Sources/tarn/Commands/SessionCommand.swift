@@ -55,10 +55,13 @@ struct SessionSettingsOptions: ParsableArguments {
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Run this program when there is news that nobody reads.", valueName: "command"))
+      "Run this program when there is news that nobody reads; all words that follow are its own.",
+      valueName: "command"))
   var wake: [String] = []
   @Option(
-    help: ArgumentHelp("Take the settings in this JSON file, as 'show --json' has them.", valueName: "file"),
+    help: ArgumentHelp(
+      "Take all settings from this JSON file, as 'settings' of 'show --json' has them; what it does not name goes.",
+      valueName: "file"),
     completion: .file())
   var settings: String?
 
@@ -81,7 +84,8 @@ struct SessionSettingsOptions: ParsableArguments {
     } catch {
       throw PassFailure(
         .configuration, code: error.code, "--settings: \(Printable.escape(file)): \(error.message)",
-        hint: error.hint)
+        hint: "it is what 'tarn session show --json ID' has under 'settings'"
+          + (error.hint.map { "; \($0)" } ?? ""))
     }
   }
 }
@@ -294,6 +298,13 @@ struct SessionAnswerCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
   @Argument(help: ArgumentHelp("Of the task.", valueName: "number")) var number: Int64
 
+  func validate() throws {
+    for (option, value) in [("--url", url), ("--to", to), ("--header-file", headerFile)]
+    where value?.isEmpty == true {
+      throw ValidationError("\(option) is empty: is a variable not set?")
+    }
+  }
+
   func run() throws {
     let session = try Session(common)
     var order = SessionOrder(.answer, task: number)
@@ -303,9 +314,7 @@ struct SessionAnswerCommand: ParsableCommand {
       let isFolder = !path.hasSuffix("/") && (to.hasSuffix("/") || TextFile.isDirectory(path))
       return isFolder ? path + "/" : path
     }
-    order.headers = try headerFile.map { path throws -> [String] in
-      try HeaderLines(session.text(of: path, option: "--header-file")).headers
-    }
+    order.headers = try headerFile.map(session.tarn.headers)
     try session.give(order, to: id)
   }
 }
@@ -413,7 +422,7 @@ struct SessionForgetCommand: ParsableCommand {
 
 extension Session {
   func give(_ order: SessionOrder, to id: String) throws(PassFailure) {
-    let answer = try AgentLink(sources).ask { try $0.order(order, id) }
+    let answer = try AgentLink(sources).order(order, id)
     if isJSON { console.data(JSONText.line(answer)) } else { say(answer.message) }
   }
 }

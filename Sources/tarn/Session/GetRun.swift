@@ -20,8 +20,20 @@ struct GetRun {
       }
       return status(of: report)
     } catch {
-      return session.tell(error)
+      return session.tell(Self.explained(error))
     }
+  }
+
+  /// A home that is missing is as good as none, and looks otherwise.
+  private static func explained(_ failure: PassFailure) -> PassFailure {
+    guard failure.code == "no-state-directory", let home = environment("HOME"), !home.isEmpty else {
+      return failure
+    }
+    var failure = failure
+    failure.message =
+      "there is no place for the record of a download: $HOME is \(Printable.escape(home)), and there is no such directory"
+    failure.hint = "make it, or set XDG_STATE_HOME to another directory"
+    return failure
   }
 
   /// What stands for each task in what is shown.
@@ -59,6 +71,8 @@ struct GetRun {
       "--existing replace puts it in the place of that one, --existing keep-both gives it another name"
     case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
       "-p makes the folders that are missing"
+    case "http-401", "http-403": "give what the server wants to see: --header-file FILE"
+    case FolderFailure.Code.permission.rawValue: "give a folder that this user can write to: --to FOLDER/"
     case DownloadFailure.Code.lengthUnknown.rawValue: "give its digest: --sha256 HEX"
     default: nil
     }
