@@ -80,8 +80,8 @@ struct Steering {
     var statuses: [ExitStatus] = []
     // Nothing is done where one of them is wrong.
     let targets = try words.map { word throws(PassFailure) in try SessionTarget(word) }
-    for (word, target) in zip(words, targets) {
-      if let target {
+    for (word, known) in zip(words, targets) {
+      if let target = known {
         var order = target.order(verb, priority)
         change?(&order)
         statuses.append(give(order, target.id, link))
@@ -94,7 +94,7 @@ struct Steering {
       }
       try RawArguments.refuseOtherBytes(
         "the mirror", RawArguments.bytes(of: word).prefix { $0 != UInt8(ascii: ":") })
-      var command = ControlCommand(verb, target(word))
+      var command = ControlCommand(verb, self.target(word))
       command.priority = priority
       do throws(PassFailure) {
         show(try link.ask { try $0.perform(command) })
