@@ -10,7 +10,7 @@ import Testing
   init() throws { page = try ManualPage.named("tarn.toml.5") }
 
   private static let sections: [(Setting.Scope, String)] = [
-    (.mirror, "MIRRORS"), (.limits, "LIMITS"), (.agent, "AGENT"),
+    (.mirror, "MIRRORS"), (.limits, "LIMITS"), (.agent, "AGENT"), (.hook, "HOOKS"),
   ]
 
   @Test func everySettingIsThere() {
@@ -27,7 +27,7 @@ import Testing
     let tables = try #require(schema["properties"] as? [String: [String: Any]])
     for (scope, section) in Self.sections {
       var table = try #require(tables[scope.rawValue])
-      if scope == .mirror { table = try #require(table["additionalProperties"] as? [String: Any]) }
+      if [.hook, .mirror].contains(scope) { table = try #require(table["additionalProperties"] as? [String: Any]) }
       let settings = try #require(table["properties"] as? [String: Any])
       #expect(page.words(section) == settings.keys.sorted(), "\(section)")
     }

@@ -146,12 +146,9 @@ struct Doctor {
     }
     guard let first = set.first else { return nil }
     let url = Redaction.value(first.url)
-    guard isSystem || access("/run/systemd/system", F_OK) == 0 else {
-      return Finding(.ok, .proxy, "$\(first.name) is \(url)")
-    }
     return Finding(
-      .warning, .proxy, "$\(first.name) is \(url); an agent that is a service does not have it",
-      mend: "write proxy = \"URL\" below [mirror.NAME] of the settings, or Environment= into the unit")
+      .warning, .proxy, "$\(first.name) is \(url), and Tarn does not read it",
+      mend: "write proxy = \"URL\" below [mirror.NAME] of the settings, or give --proxy URL")
   }
 
   /// Directories that are watched, against what the kernel allows this user.
