@@ -41,7 +41,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .permission: "permission denied"
     case .configuration: "configuration error"
     case .interrupted: "ended by SIGINT; everything fetched so far is kept and will be resumed"
-    case .terminated: "ended by SIGTERM; everything fetched so far is kept and will be resumed"
+    case .terminated: "ended by SIGTERM or SIGHUP; everything fetched so far is kept and will be resumed"
     }
   }
 

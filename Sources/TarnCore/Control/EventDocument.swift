@@ -5,7 +5,7 @@ package struct EventDocument: Codable, Sendable, Equatable {
   package var mirror: String
   /// RFC 3339.
   package var time: String
-  /// Stable: `fetched`, `deleted`, `pass-failed` ... (README, The agent); `events-dropped` says that the numbers up to this one are gone.
+  /// Stable: `fetched`, `deleted`, `pass-failed` ... (tarn-status(5)); `events-dropped` says that the numbers up to this one are gone.
   package var code: String
   /// Safe to print; nil where none applies.
   package var path: String?

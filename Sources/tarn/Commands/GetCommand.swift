@@ -36,7 +36,7 @@ struct GetCommand: ParsableCommand {
   var list: String?
   @Option(
     help: ArgumentHelp(
-      "Where a file of that name is: fail, replace it, or keep-both.", valueName: "what"))
+      "Where a file of that name is: fail (so without it), replace it, or keep-both.", valueName: "what"))
   var existing: String?
   @Flag(name: [.customShort("p"), .long], help: "Make the folders that are missing.") var makeDirectories =
     false

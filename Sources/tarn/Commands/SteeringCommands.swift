@@ -10,7 +10,9 @@ import TarnRuntime
 struct SteeringTargets: ParsableArguments {
   @Flag(help: "All mirrors of the agent.") var all = false
   @Argument(
-    help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"), completion: .target)
+    help: ArgumentHelp(
+      "Mirrors, MIRROR:PATH for one transfer, session:ID or session:ID/TASK.", valueName: "target"),
+    completion: .target)
   var targets: [String] = []
 
   func validate() throws {
@@ -293,7 +295,9 @@ struct PrioritizeCommand: ParsableCommand {
   @Flag(help: "A task of a session: before all others of its priority.") var first = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
-    help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"), completion: .target)
+    help: ArgumentHelp(
+      "Mirrors, MIRROR:PATH for one transfer, session:ID or session:ID/TASK.", valueName: "target"),
+    completion: .target)
   var targets: [String]
 
   /// A word for a priority among the targets is one where no mirror has that name.
