@@ -88,8 +88,14 @@ package struct ChildProgram: Sendable {
     return status
   }
 
+  /// `$TMPDIR`, or /tmp where that is no absolute path.
+  package static var temporaryDirectory: String {
+    let named = getenv("TMPDIR").map { String(cString: $0) } ?? ""
+    return named.hasPrefix("/") ? named : "/tmp"
+  }
+
   private static func unnamedFile() -> Int32? {
-    var name = Array("/tmp/.tarn-XXXXXX".utf8CString)
+    var name = Array("\(temporaryDirectory)/.tarn-XXXXXX".utf8CString)
     let descriptor = mkstemp(&name)
     guard descriptor >= 0 else { return nil }
     unlink(name)

@@ -27,7 +27,9 @@ import Testing
     let tables = try #require(schema["properties"] as? [String: [String: Any]])
     for (scope, section) in Self.sections {
       var table = try #require(tables[scope.rawValue])
-      if [.hook, .mirror].contains(scope) { table = try #require(table["additionalProperties"] as? [String: Any]) }
+      if [.hook, .mirror].contains(scope) {
+        table = try #require(table["additionalProperties"] as? [String: Any])
+      }
       let settings = try #require(table["properties"] as? [String: Any])
       #expect(page.words(section) == settings.keys.sorted(), "\(section)")
     }

@@ -81,7 +81,8 @@ struct KitTests {
   }
 
   /// The test kit, as a program's own tests use it: without nginx, and without the command line.
-  @Test(arguments: SessionFateTests.End.allCases) func theTestKitMakesItSo(end: SessionFateTests.End) async throws {
+  @Test(arguments: SessionFateTests.End.allCases)
+  func theTestKitMakesItSo(end: SessionFateTests.End) async throws {
     let (agent, server) = (try TestAgent(program: Tarn.path), try await TestServer())
     try await agent.start()
     let behaviours: [SessionFateTests.End: TestServer.Behaviour] = [

@@ -63,7 +63,8 @@ package enum SuggestedName {
     return String(decoding: decodePercent(path.last ?? ""), as: UTF8.self)
   }
 
-  private static func decodePercent(_ text: some StringProtocol) -> [UInt8] {
+  /// Bytes without `%XX` (RFC 3986 2.1); what is no such code stays.
+  package static func decodePercent(_ text: some StringProtocol) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {

@@ -66,7 +66,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - teller: for messages.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode, teller: Teller = .feed
+    probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode,
+    teller: Teller = .feed
   ) {
     self.name = name
     self.teller = teller

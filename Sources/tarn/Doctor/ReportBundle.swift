@@ -81,8 +81,9 @@ struct ReportBundle {
   /// - Parameter name: of the directory in the archive.
   /// - Returns: a tar.gz.
   static func archive(_ parts: [Part], name: String) throws(PassFailure) -> [UInt8] {
-    var template = Array("/tmp/.tarn-report-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw failure("cannot make a directory in /tmp") }
+    let temporary = ChildProgram.temporaryDirectory
+    var template = Array("\(temporary)/.tarn-report-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw failure("cannot make a directory in \(temporary)") }
     let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     let inner = "\(directory)/\(name)"
     defer {
@@ -90,7 +91,7 @@ struct ReportBundle {
       rmdir(inner)
       rmdir(directory)
     }
-    guard mkdir(inner, 0o700) == 0 else { throw failure("cannot make a directory in /tmp") }
+    guard mkdir(inner, 0o700) == 0 else { throw failure("cannot make a directory in \(temporary)") }
     for part in parts {
       let path = "\(inner)/\(part.name)"
       let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -18,25 +18,9 @@ struct Scrubber {
   // MARK: What is known
 
   mutating func learn(_ secret: String) {
-    let forms = [secret, Self.decoded(secret)]
+    let forms = [secret, String(decoding: SuggestedName.decodePercent(secret), as: UTF8.self)]
     for form in forms where form.count >= Self.shortest && !secrets.contains(form) { secrets.append(form) }
     secrets.sort { ($0.count, $0) > ($1.count, $1) }
-  }
-
-  /// Without `%XX`.
-  private static func decoded(_ text: String) -> String {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
-        bytes.append(value)
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte)
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The user, the password and the query of an address.
