@@ -404,7 +404,7 @@ package final class SessionFolder: Sendable {
   ) -> StagedFile {
     StagedFile(
       name: name, directory: directory, descriptor: file, found: found, hashing: hashing, probe: nil,
-      hashThread: hashThread, mode: mode, teller: .request(path))
+      hashThread: hashThread, mode: mode, origin: .request(path))
   }
 
   /// What lies there under the task's own name is of an earlier attempt that nothing is known of.

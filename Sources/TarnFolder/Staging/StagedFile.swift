@@ -11,8 +11,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   // Safe because the port confines a partial file to one thread at a time, the hash thread has nothing but a RunningCheck
   // and bytes that are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
-  /// Where the check of a file comes from.
-  enum Teller: Equatable {
+  /// Who gave the digest and the size that a file is checked against.
+  enum CheckOrigin: Equatable {
     case feed
     /// A request, whose file lies beside its destination, under this path.
     case request(String)
@@ -32,8 +32,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   package let name: String
-  /// Who said what it has to be, and where it lies, as in messages.
-  private let teller: Teller
+  /// Who gave the digest and the size, for messages.
+  private let origin: CheckOrigin
   private let directory: Descriptor
   /// As it was opened; nil of one that was made, and had nothing.
   private let found: FileStat?
@@ -63,14 +63,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - found: what stat says of the descriptor; nil for a file that was just made.
   ///   - hashThread: hashes what is written of a large file; nil for one after the other.
   ///   - mode: of the file under its final name.
-  ///   - teller: for messages.
+  ///   - origin: who gave the digest and the size, for messages.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
     probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode,
-    teller: Teller = .feed
+    origin: CheckOrigin = .feed
   ) {
     self.name = name
-    self.teller = teller
+    self.origin = origin
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
@@ -86,7 +86,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   var label: [UInt8] { Array(shown.utf8) }
 
   private var shown: String {
-    switch teller {
+    switch origin {
     case .feed: "partial/\(isUnnamed ? "(unnamed)" : name)"
     case .request(let path): path
     }
@@ -157,7 +157,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       // Of what came before the pieces may be wrong, which is worth more to know.
       try settle()
       throw FolderFailure(
-        .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) \(teller.thatItSays)")
+        .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) \(origin.thatItSays)")
     }
     // Else its beginning would be a hole.
     if start > 0, try FileStat.of(file, label).size < start {
@@ -214,7 +214,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let length = self.length
     if let size = contents.check.size, size != length {
       throw FolderFailure(
-        .sizeMismatch, "it has \(Units.count(length, "byte")), \(teller.says) \(Units.grouped(size))")
+        .sizeMismatch, "it has \(Units.count(length, "byte")), \(origin.says) \(Units.grouped(size))")
     }
     if let wrong = contents.finishPieces() { throw try rejectPiece(at: wrong, contents.check) }
     self.contents = nil
@@ -223,7 +223,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       let other =
         digest.algorithm == .sha512 ? " (or is that a BLAKE2b, of b2sum? Tarn does not check these)" : ""
       throw FolderFailure(
-        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), \(teller.says) \(wanted.hex)\(other)"
+        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), \(origin.says) \(wanted.hex)\(other)"
       )
     }
     let identity = try finishAttributes(file, modified)
@@ -401,6 +401,6 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   private func wrongPiece(at good: UInt64) -> FolderFailure {
-    FolderFailure(.pieceMismatch, "the piece at byte \(good) is not \(teller.whatItSays)", goodPrefix: good)
+    FolderFailure(.pieceMismatch, "the piece at byte \(good) is not \(origin.whatItSays)", goodPrefix: good)
   }
 }

@@ -178,7 +178,8 @@ enum FirstSettings {
     let rate = limitRate.flatMap { Units.rate($0) == .some(nil) ? nil : $0 }
     return """
       # Settings of 'tarn agent'. A line that begins with # is a comment.
-      # What is wrong here: tarn config check. What holds: tarn config show. After a change: tarn reload.
+      # All settings: man tarn.toml. What is wrong here: tarn config check. What holds: tarn config show.
+      # After a change: tarn reload.
 
       # A mirror is a feed, a folder, and how often. 'tarn add FEED FOLDER' writes one into conf.d, beside this file.
       # By hand it looks like this:
