@@ -2,8 +2,7 @@ import Glibc
 
 /// Another program that is asked something: run to its end, with what it printed.
 package struct ChildProgram: Sendable {
-  /// Of its end as exit(3) has it; nil when a signal ended it.
-  package let status: Int32?
+  package let end: Subprocess.End
   /// Of standard output, at most `limit` bytes.
   package let output: [UInt8]
   /// Of standard error, at most as many.
@@ -34,11 +33,14 @@ package struct ChildProgram: Sendable {
       close(output)
       close(messages)
     }
-    guard let pid = spawn(program, arguments, output, messages) else { return nil }
-    let status = wait(pid, seconds: seconds)
+    guard
+      let process = try? Subprocess.start(
+        [program] + arguments, environment: Subprocess.variables(variables), output: .descriptor(output),
+        messages: .descriptor(messages))
+    else { return nil }
+    let end = wait(process, seconds: seconds)
     return ChildProgram(
-      status: status & 0x7F == 0 ? status >> 8 & 0xFF : nil, output: contents(output, limit),
-      messages: contents(messages, limit))
+      end: end, output: contents(output, limit), messages: contents(messages, limit))
   }
 
   /// What of this process's environment such a program gets.
@@ -50,34 +52,8 @@ package struct ChildProgram: Sendable {
     "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
   ]
 
-  private static func spawn(
-    _ program: String, _ arguments: [String], _ output: Int32, _ messages: Int32
-  ) -> pid_t? {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_adddup2(&actions, output, 1)
-    posix_spawn_file_actions_adddup2(&actions, messages, 2)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    // This thread may block signals, and a child inherits that.
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    let words = ([program] + arguments).map { strdup($0) } + [nil]
-    let environment = variables.compactMap { name in
-      getenv(name).flatMap { strdup("\(name)=" + String(cString: $0)) }
-    }
-    defer { for text in words + environment { free(text) } }
-    var pid: pid_t = 0
-    return posix_spawn(&pid, program, &actions, &attributes, words, environment + [nil]) == 0 ? pid : nil
-  }
-
-  /// - Returns: as wait(2) has it.
-  private static func wait(_ pid: pid_t, seconds: Int) -> Int32 {
+  /// Waits for the end, and kills the process after `seconds`.
+  private static func wait(_ pid: pid_t, seconds: Int) -> Subprocess.End {
     var status: Int32 = 0
     for turn in 0... {
       let ended = waitpid(pid, &status, WNOHANG)
@@ -85,7 +61,7 @@ package struct ChildProgram: Sendable {
       if turn == seconds * 100 { kill(pid, SIGKILL) }
       usleep(10_000)
     }
-    return status
+    return Subprocess.End(waitStatus: status)
   }
 
   /// `$TMPDIR`, or /tmp where that is no absolute path.

@@ -216,6 +216,7 @@ enum HeaderValue {
 
   /// A Content-Length: one number, also when it is said several times (RFC 9110 8.6).
   static func length(_ text: String) -> UInt64? {
+    if let length = number(text) { return length }
     let values = text.split(separator: ",", omittingEmptySubsequences: false).map {
       number($0.trimmingBlanks)
     }

@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnRuntime
 
 /// Why tarn-watch could not be started.
 struct WatcherStartFailure: Error {
@@ -40,15 +41,20 @@ final class WatcherChild {
       Glibc.close(itsInput)
       throw Self.failure(program, number)
     }
-    let (number, pid) = Self.spawn(program, input: itsInput, output: itsOutput)
-    Glibc.close(itsInput)
-    Glibc.close(itsOutput)
-    guard number == 0 else {
+    defer {
+      Glibc.close(itsInput)
+      Glibc.close(itsOutput)
+    }
+    do throws(Subprocess.Failure) {
+      // It needs nothing of the environment, and secrets may be there.
+      pid = try Subprocess.start(
+        [program], environment: Subprocess.variables(["LD_LIBRARY_PATH"]), input: .descriptor(itsInput),
+        output: .descriptor(itsOutput))
+    } catch {
       Glibc.close(input)
       Glibc.close(output)
-      throw Self.failure(program, number)
+      throw Self.failure(program, error.number)
     }
-    self.pid = pid
     self.input = input
     self.output = output
   }
@@ -65,32 +71,6 @@ final class WatcherChild {
     let reason = String(cString: strerror(number))
     return WatcherStartFailure(
       blindness: .init(.watcherDied, "cannot start \(Printable.escape(program)): \(reason)"))
-  }
-
-  private static func spawn(_ program: String, input: Int32, output: Int32) -> (number: Int32, pid: pid_t) {
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, input, 0)
-    posix_spawn_file_actions_adddup2(&actions, output, 1)
-    var attributes = posix_spawnattr_t()
-    posix_spawnattr_init(&attributes)
-    defer { posix_spawnattr_destroy(&attributes) }
-    // This thread blocks signals, and a child inherits that.
-    var none = sigset_t()
-    sigemptyset(&none)
-    posix_spawnattr_setsigmask(&attributes, &none)
-    // A group of its own: a terminal's ^C is for the agent, which ends it in order.
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
-    let words = [strdup(program), nil]
-    // It needs nothing of the environment, and secrets may be there.
-    let variables: [UnsafeMutablePointer<CChar>?] = [
-      getenv("LD_LIBRARY_PATH").flatMap { strdup("LD_LIBRARY_PATH=" + String(cString: $0)) }, nil,
-    ]
-    defer { for text in words + variables { free(text) } }
-    var pid: pid_t = 0
-    let number = posix_spawn(&pid, program, &actions, &attributes, words, variables)
-    return (number, pid)
   }
 
   /// Its standard input, while something waits to be written there; else -1.
@@ -138,11 +118,10 @@ final class WatcherChild {
     Glibc.close(input)
     Glibc.close(output)
     if isKill { kill(pid, SIGKILL) }
-    var status: Int32 = 0
-    while waitpid(pid, &status, 0) == -1 {
-      if errno != EINTR { return "ended" }
+    switch Subprocess.wait(for: pid) {
+    case .status(let status): return "ended with status \(status)"
+    case .signal(let signal): return "was killed by signal \(signal)"
+    case .unknown: return "ended"
     }
-    let signal = status & 0x7F
-    return signal == 0 ? "ended with status \((status >> 8) & 0xFF)" : "was killed by signal \(signal)"
   }
 }

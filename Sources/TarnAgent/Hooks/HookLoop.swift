@@ -131,23 +131,23 @@ final class HookLoop {
   }
 
   private func run(_ words: [String], _ document: HookDocument, of hook: HookSettings) {
-    let program = words[0].contains("/") ? words[0] : ChildProgram.find(words[0])
+    let program = words[0].contains("/") ? words[0] : OutsideProgram.find(words[0])
     guard let program else {
       return ended(
         hook.name, .failed("\(Printable.escape(words[0])) is not in $PATH", isTransient: false))
     }
     let environment =
-      ChildProgram.environment + document.environment + ["TARN_HOOK=\(hook.name)"]
-    do throws(ChildProgram.Failure) {
+      OutsideProgram.environment + document.environment + ["TARN_HOOK=\(hook.name)"]
+    do throws(OutsideProgram.Failure) {
       guard let input = SealedMemory(Array((JSONText.line(document) + "\n").utf8)) else {
-        throw ChildProgram.Failure(message: "there is no memory for its input")
+        throw OutsideProgram.Failure(message: "there is no memory for its input")
       }
-      let process = try ChildProgram.start(
+      let process = try OutsideProgram.start(
         [program] + words.dropFirst(), environment, input: input.descriptor)
       guard let watch = ProcessWatch(process) else {
         kill(-process, SIGKILL)
-        _ = ChildProgram.wait(for: process)
-        throw ChildProgram.Failure(message: "too many open files")
+        _ = Subprocess.wait(for: process)
+        throw OutsideProgram.Failure(message: "too many open files")
       }
       programs.append(
         Program(
@@ -164,7 +164,7 @@ final class HookLoop {
     for var program in programs {
       var watched = pollfd(fd: program.watch.descriptor, events: Int16(POLLIN), revents: 0)
       if poll(&watched, 1, 0) > 0 {
-        let end = ChildProgram.wait(for: program.process)
+        let end = Subprocess.wait(for: program.process)
         // What it left behind of its group goes on only if it ended by itself.
         if program.isAsked { kill(-program.process, SIGKILL) }
         ended(program.hook, result(end, wasAsked: program.isAsked))
@@ -180,7 +180,7 @@ final class HookLoop {
     programs = left
   }
 
-  private func result(_ end: ChildProgram.End, wasAsked: Bool) -> HookQueue.Result {
+  private func result(_ end: Subprocess.End, wasAsked: Bool) -> HookQueue.Result {
     if wasAsked { return .failed("it took longer than its time-out, and was ended", isTransient: true) }
     return end == .status(0) ? .delivered : .failed(end.text, isTransient: true)
   }
@@ -188,7 +188,7 @@ final class HookLoop {
   /// The agent ends: it is told again by the next one.
   private func finish(_ program: Program, by signal: Int32) {
     kill(-program.process, signal)
-    _ = ChildProgram.wait(for: program.process)
+    _ = Subprocess.wait(for: program.process)
   }
 
   // MARK: - What came of it

@@ -90,7 +90,7 @@ final class Waker: Sendable {
   /// Tells the desktop (notify-send(1)).
   func notify(session: String, _ event: SessionEvent) {
     let text = "\(Units.count(event.finished ?? 0, "download")) finished, \(event.failed ?? 0) failed"
-    guard let program = ChildProgram.find("notify-send") else { return }
+    guard let program = OutsideProgram.find("notify-send") else { return }
     let command = [program, "--app-name=Tarn", "Session \(session) is done", text]
     start(command, nil, of: session, []) { _ in }
   }
@@ -102,7 +102,7 @@ final class Waker: Sendable {
   ) {
     var variables = own + ["TARN_SESSION=\(session)"]
     if let socket { variables.append("TARN_SOCKET=\(socket)") }
-    let environment = ChildProgram.environment
+    let environment = OutsideProgram.environment
     var words = command
     if let unit, let manager = Self.manager {
       words =
@@ -118,7 +118,7 @@ final class Waker: Sendable {
 
   /// Which systemd-run, of which manager, runs commands free of the agent's limits: the user's, or the system's for root; nil without one.
   private static var manager: [String]? {
-    guard let program = ChildProgram.find("systemd-run") else { return nil }
+    guard let program = OutsideProgram.find("systemd-run") else { return nil }
     if let directory = getenv("XDG_RUNTIME_DIR"),
       access("\(String(cString: directory))/systemd/private", F_OK) == 0
     {
@@ -133,10 +133,10 @@ final class Waker: Sendable {
     if lock != nil, held < 0 || flock(held, LOCK_EX | LOCK_NB) != 0 {
       return "it runs still, since an agent before this one"
     }
-    do throws(ChildProgram.Failure) {
+    do throws(OutsideProgram.Failure) {
       // The command has the lock, too.
-      let process = try ChildProgram.start(command, environment, held: held >= 0 ? held : nil)
-      return ChildProgram.wait(for: process).text
+      let process = try OutsideProgram.start(command, environment, held: held >= 0 ? held : nil)
+      return Subprocess.wait(for: process).text
     } catch {
       return error.message
     }

@@ -84,6 +84,8 @@ protocol TableRecord {
   static var table: String { get }
   /// Names, parted by commas.
   static var columns: String { get }
+  /// The statement that writes a record in place of the one with the same key: `replacement`, made once.
+  static var put: String { get }
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure)
   static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> Self
 }
@@ -91,8 +93,7 @@ protocol TableRecord {
 extension TableRecord {
   static var select: String { "SELECT \(columns) FROM \(table)" }
 
-  /// Takes the place of what has the same key.
-  static var put: String {
+  static var replacement: String {
     "INSERT OR REPLACE INTO \(table) (\(columns)) VALUES (\(places))"
   }
 

@@ -10,6 +10,7 @@ extension Row: TableRecord {
   static let ownColumns = """
     device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed, adopted
     """
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(path)
@@ -45,6 +46,7 @@ extension Row: TableRecord {
 extension Intent: TableRecord {
   static let table = "intents"
   static let columns = "path, kind, partial_name, trash_name, displaces_own, \(Row.ownColumns)"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(path)
@@ -72,6 +74,7 @@ extension PartialRow: TableRecord {
   static let table = "partials"
   static let columns =
     "path, name, url, etag, last_modified, total, algorithm, digest, fingerprint, durable, boot_id"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(path)
@@ -110,6 +113,7 @@ extension PartialRow: TableRecord {
 extension TrashRow: TableRecord {
   static let table = "trash"
   static let columns = "name, path, reason, own, size, moved, device, inode, modified, changed"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(name)
@@ -144,6 +148,7 @@ extension TrashRow: TableRecord {
 extension Problem: TableRecord {
   static let table = "problems"
   static let columns = "name, kind, code, message, since, seen, attempts"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(name)
@@ -171,6 +176,7 @@ extension Event: TableRecord {
   static let table = "events"
   static let columns = "number, \(ownColumns)"
   static let ownColumns = "moment, code, path, bytes, detail"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(when)
@@ -191,6 +197,7 @@ extension Event: TableRecord {
 extension NameRow: TableRecord {
   static let table = "names"
   static let columns = "path, guid, ordinal, place, url, title, date, first, rule"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(path)
@@ -217,6 +224,7 @@ extension NameRow: TableRecord {
 extension Activity: TableRecord {
   static let table = "activity"
   static let columns = "path, received, total, rate, source"
+  static let put = replacement
 
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(path)

@@ -48,7 +48,7 @@ struct UnitState: Equatable {
     let names = "LoadState,ActiveState,UnitFileState,Result,ProtectSystem,ProtectHome,ReadWritePaths"
     let said = ChildProgram.run(
       "systemctl", (isSystem ? [] : ["--user"]) + ["show", "tarn.service", "-p", names])
-    guard let said, said.status == 0 else { return nil }
+    guard let said, said.end == .status(0) else { return nil }
     return UnitState(said.text)
   }
 

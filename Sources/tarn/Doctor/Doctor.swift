@@ -129,7 +129,7 @@ struct Doctor {
     }
     guard access("/run/systemd/system", F_OK) == 0,
       let said = ChildProgram.run("timedatectl", ["show", "-p", "NTPSynchronized", "--value"]),
-      said.status == 0
+      said.end == .status(0)
     else { return Finding(.ok, .clock, session.now.rfc3339) }
     guard said.text.hasPrefix("yes") else {
       return Finding(

@@ -71,7 +71,7 @@ struct ReportBundle {
       return Part(name: name, text: "\(program) is not there\n")
     }
     let messages = String(decoding: said.messages, as: UTF8.self)
-    let status = said.status.map(String.init) ?? "killed"
+    let status = if case .status(let status) = said.end { "\(status)" } else { "killed" }
     let end = status == "0" ? "" : "(ended with \(status))\n"
     return Part(name: name, text: said.text + messages + end)
   }
@@ -102,7 +102,7 @@ struct ReportBundle {
     }
     let words = ["--create", "--gzip", "--owner=0", "--group=0", "--directory=\(directory)", name]
     guard let tar = ChildProgram.run("tar", words + ["--file=-"], seconds: 120, limit: 256 << 20),
-      tar.status == 0
+      tar.end == .status(0)
     else { throw failure("tar or gzip failed") }
     return tar.output
   }
