@@ -1,13 +1,13 @@
 import Glibc
 import TarnCore
 
-/// Starts programs that somebody else wrote: wake commands and hooks. Each is in a process group of its own, so that a signal to the
-/// agent's ends none.
+/// Starts programs of others: wake commands and hooks. Each has its own process group, so that a signal to
+/// the agent's group does not end it.
 enum ChildProgram {
-  /// Why a program did not start, for a person.
+  /// The reason why a program did not start, as text for a person.
   struct Failure: Error { let message: String }
 
-  /// What a program may know of the agent's environment.
+  /// The part of the agent's environment that programs get.
   static var environment: [String] {
     let names = [
       "PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "LANG",
@@ -16,7 +16,7 @@ enum ChildProgram {
     return names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
   }
 
-  /// A program in the directories of PATH.
+  /// Returns the path of a program in the directories of PATH.
   static func find(_ name: String) -> String? {
     let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
     return path.split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
@@ -24,8 +24,8 @@ enum ChildProgram {
 
   /// - Parameters:
   ///   - words: the program's path and its arguments.
-  ///   - input: its standard input; nil for none.
-  ///   - held: a descriptor that it has as its fourth one; nil for none.
+  ///   - input: the descriptor for its standard input; `nil` for none.
+  ///   - held: a descriptor that it gets as its descriptor 3; `nil` for none.
   static func start(
     _ words: [String], _ environment: [String], input: Int32? = nil, held: Int32? = nil
   ) throws(Failure) -> pid_t {
@@ -62,11 +62,11 @@ enum ChildProgram {
     return process
   }
 
-  /// How a program ended.
+  /// The end of a program.
   enum End: Equatable {
     case status(Int32)
     case signal(Int32)
-    /// Nobody knows.
+    /// The end is unknown.
     case unknown
 
     var text: String {
@@ -78,7 +78,7 @@ enum ChildProgram {
     }
   }
 
-  /// Waits for the end, and leaves no zombie.
+  /// Waits for the end of a program, and leaves no zombie.
   static func wait(for process: pid_t) -> End {
     var status: Int32 = 0
     while waitpid(process, &status, 0) < 0 {
