@@ -424,7 +424,7 @@ final class Sessions: SessionPort {
   private func forgetIfOver(_ session: DownloadSession) {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
     guard (try? session.isOver()) == true || !isRead && (try? session.isAbandoned()) == true else { return }
-    // Not on the loop's thread, for which the session's end waits.
+    // Runs on a thread of its own, for the session's end waits for the loop's.
     _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session, onlyIfOver: true) }
   }
 

@@ -19,11 +19,11 @@ package struct Settings: Sendable, Equatable {
 package struct MirrorSettings: Sendable, Equatable {
   /// When the agent begins a pass on its own.
   package enum Rhythm: Sendable, Equatable {
-    /// Only on command.
+    /// Passes begin only on command.
     case command
     /// The seconds from one pass to the next.
     case every(Int64)
-    /// At the times of all these expressions of systemd.time(7).
+    /// A pass begins at the times of all these expressions of systemd.time(7).
     case calendar([String])
   }
 
