@@ -5,10 +5,11 @@ import TarnEngine
 import TarnFolder
 import TarnRuntime
 
-/// All that shapes what a feed comes to beside its text. While it is the same, an unchanged feed means the same.
+/// Everything besides a feed's text that shapes its result. While it is the same, an unchanged feed has the
+/// same result.
 enum FeedSettings {
-  /// - Returns: a digest in hexadecimal. Of files that hold secrets it has what stat says, never the contents: the ledger
-  ///   must not help to guess them.
+  /// - Returns: a digest in hexadecimal. For files of secrets it covers the attributes of stat(2), never the
+  ///   contents: the ledger must not help to guess them.
   static func digest(
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, home: String?
   ) -> String {
@@ -16,7 +17,7 @@ enum FeedSettings {
     let files = [
       netrc, options.last(.headerFile), options.last(.cookies), options.last(.cacert), request.proxyFile,
     ]
-    // Another Tarn may read another manifest from the same text.
+    // Another version of Tarn may read another manifest from the same text.
     var lines = [Tarn.version, EscapedLine.escape(feed.text), options.encoded]
     lines += (files.compactMap { $0 } + request.secretFiles).map(identity)
     return OpenSSLHashing().digest(.sha256, of: Array(lines.joined(separator: "\n").utf8)).hex

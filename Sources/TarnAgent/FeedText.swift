@@ -5,7 +5,7 @@ import TarnFeeds
 
 /// A FEED as users write it: it has a scheme, begins with `/`, `./` or `../`, or is `-`.
 enum FeedText {
-  /// - Throws: `usage` with what is taken.
+  /// - Throws: `usage` with the accepted forms.
   static func parse(_ text: String, workingDirectory: String) throws(PassFailure) -> FeedLocation {
     if text == "-" { return .standardInput }
     if let scheme = scheme(of: text) { return try parse(text, scheme: scheme, workingDirectory) }
@@ -17,7 +17,7 @@ enum FeedText {
     return .local(path: absolute(Array(text.utf8), workingDirectory))
   }
 
-  /// A bare word is the name of a mirror.
+  /// True for a path; a bare word is the name of a mirror.
   static func isPath(_ text: String) -> Bool {
     text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../")
   }
@@ -43,7 +43,7 @@ enum FeedText {
     return .remote(url: HostName.ascii(url: text))
   }
 
-  /// `file:///path` and `file://localhost/path`, percent-decoded.
+  /// Returns the path of `file:///path` or `file://localhost/path`, percent-decoded.
   private static func localPath(_ text: String) throws(PassFailure) -> [UInt8] {
     var rest = text.dropFirst("file://".count)
     if rest.hasPrefix("localhost/") { rest = rest.dropFirst("localhost".count) }
@@ -66,8 +66,9 @@ enum FeedText {
     return scheme.lowercased()
   }
 
-  /// One file, one text: without `.` and doubled slashes. `..` goes as long as it leads out of the working directory,
-  /// which is a real path; behind a name that may be a link it stays.
+  /// Normalizes a path, so that one file has one text: removes `.` and doubled slashes. A leading `..` is
+  /// resolved against the working directory, which is a real path. After a name, which may be a link, it
+  /// stays.
   static func absolute(_ path: [UInt8], _ workingDirectory: String) -> [UInt8] {
     let slash = UInt8(ascii: "/")
     var sure = path.first == slash ? [] : Array(workingDirectory.utf8).split(separator: slash)[...]

@@ -5,17 +5,17 @@ import TarnFolder
 import TarnLedger
 import TarnRuntime
 
-/// The mirrors that this process has open for writing. Each of them is open once: who opens it while another one has it open gets the
-/// same lock, ledger and engine. Any thread.
+/// The mirrors that this process has open for writing. Each is open once: further calls get the same lock,
+/// ledger and engine. Callable on any thread.
 final class OpenMirrors: Sendable {
-  /// Of the state directory: whatever path leads to it.
+  /// Identifies the state directory, whatever path leads to it.
   struct Place: Hashable {
     let device: UInt64
     let inode: UInt64
   }
 
   private enum State {
-    /// Somebody opens it, or the last one closes it.
+    /// A thread is opening it, or the last one is closing it.
     case changing
     case open(OpenMirror, count: Int)
   }
@@ -50,7 +50,7 @@ final class OpenMirrors: Sendable {
     }
   }
 
-  /// A damaged ledger is set aside only by who has it alone.
+  /// Refuses to share a mirror whose damaged ledger is to be set aside: only its sole user may do that.
   private func share(_ mirror: OpenMirror, _ damage: OpenMirror.Damage) throws(PassFailure) -> OpenMirror {
     guard case .known = damage else {
       var mirror = mirror
@@ -64,9 +64,9 @@ final class OpenMirrors: Sendable {
       ))
   }
 
-  /// The last one waits for the engine, and gives the folder up.
+  /// Closes the mirror for one user. The last one waits for the engine and releases the folder.
   ///
-  /// - Parameter ending: what the last one does before that; nobody else can open it meanwhile.
+  /// - Parameter ending: runs before that for the last user; nobody else can open the mirror meanwhile.
   func close(_ mirror: OpenMirror, ending: () -> Void = {}) {
     guard let place = mirror.place else {
       ending()
@@ -86,7 +86,7 @@ final class OpenMirrors: Sendable {
     mirrors.change { $0[place] = nil }
   }
 
-  /// Nobody else in this process has it open.
+  /// True when nobody else in this process has the mirror open.
   func isAlone(_ mirror: OpenMirror) -> Bool {
     guard let place = mirror.place, case .open(_, let count)? = mirrors.withLock({ $0[place] }) else {
       return true
@@ -108,18 +108,18 @@ struct OpenMirror {
   let lock: FolderLock
   let ledger: SQLiteLedger
   let engine = TransferEngine()
-  /// Among those that the process has open.
+  /// Its place among the open mirrors of the process.
   fileprivate var place: OpenMirrors.Place?
-  /// The ledger was damaged, set aside under this name and begun anew.
+  /// The name under which a damaged ledger was set aside; then a new one was begun.
   var setAside: String?
 
-  /// What becomes of a damaged ledger. Only a pass can fill a new one, so only a pass sets the old one aside.
+  /// What to do with a damaged ledger. Only a pass can fill a new one, so only a pass sets the old one aside.
   enum Damage: Equatable {
     case refused
-    /// - Parameter unlessFeedIsLost: refused all the same when the feed can be read no more: nobody gives it anew, so
-    ///   there would be no pass to fill the new ledger.
+    /// - Parameter unlessFeedIsLost: true to refuse all the same when the feed cannot be read. Without a new
+    ///   FEED no pass could fill the new ledger.
     case setAside(unlessFeedIsLost: Bool)
-    /// Found while it was read: set aside without another look.
+    /// The damage was found while reading: the ledger is set aside without another check.
     case known(unlessFeedIsLost: Bool)
   }
 
@@ -130,7 +130,7 @@ struct OpenMirror {
     let folder = try PassFailure.translating { try home.open() }
     let lock = try takeLock(home)
     do {
-      // Between the look and the lock another Tarn may have ended the mirror.
+      // Before the lock was taken, another process may have ended the mirror.
       guard try folder.isIntact() else { throw vanished(home) }
       let (ledger, setAside) = try openLedger(home, folder, now: now, damage: damage)
       return OpenMirror(home: home, folder: folder, lock: lock, ledger: ledger, setAside: setAside)
@@ -168,16 +168,16 @@ struct OpenMirror {
     return "process \(busy.process)" + (busy.command.isEmpty ? "" : " (\(Printable.escape(busy.command)))")
   }
 
-  /// Nothing was recorded in it yet. False when it cannot be told.
+  /// True when the mirror has recorded nothing yet. False when that is unknown.
   var recordsNothing: Bool {
-    // The feed first: it is there as a rule, and what is counted costs the more the more there is.
+    // The feed comes first: it is usually there, and counting takes longer the more there is.
     let isBlank =
       try? setAside == nil && ledger.fact(.feed) == nil && ledger.rowCount() == 0 && ledger.trash().isEmpty
       && ledger.partials().isEmpty
     return isBlank ?? false
   }
 
-  /// Nothing lies in the trash or is on its way. False when it cannot be told.
+  /// True when nothing lies in the trash or is being fetched. False when that is unknown.
   var holdsNothing: Bool {
     let isEmpty = try? folder.trashed().isEmpty && folder.partials().isEmpty
     return isEmpty ?? false
@@ -189,7 +189,8 @@ struct OpenMirror {
     lock.release()
   }
 
-  /// On a full disk the ledger's log may not even be begun: then unfinished downloads go first, as in `Recovery`.
+  /// Opens the ledger. On a full disk not even its log may fit: then unfinished downloads are removed first,
+  /// as in `Recovery`.
   private static func openLedger(
     _ home: FolderHome, _ folder: LocalFolder, now: Timestamp, damage: Damage
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
@@ -220,7 +221,8 @@ struct OpenMirror {
     }
   }
 
-  /// Keeps the damaged ledger under another name, and takes over what the mirror follows, if that can be read.
+  /// Keeps the damaged ledger under another name. The new one takes over the feed and the settings, if they
+  /// can be read.
   private static func beginAnew(
     _ directory: String, now: Timestamp, needsFeed: Bool
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
@@ -240,7 +242,7 @@ struct OpenMirror {
     return (ledger, aside)
   }
 
-  /// As far as a damaged ledger can tell.
+  /// The feed that a damaged ledger remembers, if it can be read.
   fileprivate static func rememberedFeed(_ directory: String) -> String? {
     guard let ledger = try? SQLiteLedger(directory: directory, mode: .readOnly) else { return nil }
     defer { ledger.close() }
@@ -249,16 +251,16 @@ struct OpenMirror {
 }
 
 extension PassFailure {
-  /// A ledger that cannot be read.
+  /// True when a ledger cannot be read.
   var isDamage: Bool { code == LedgerFailure.Code.corrupt.rawValue }
 
-  /// Bytes that were to be written found no space.
+  /// True when there was no space to write.
   var isLackOfSpace: Bool {
     code == LedgerFailure.Code.noSpace.rawValue || code == FolderFailure.Code.quota.rawValue
   }
 
-  /// With what the trash would give back of a disk that is full, or with the way out of a damaged ledger, if that is what it
-  /// is about.
+  /// Returns the failure with a hint where one helps: the bytes in the trash for a full disk, or the way out
+  /// of a damaged ledger.
   func explained(for home: FolderHome) -> PassFailure {
     guard hint == nil || hint == LedgerFailure.makeRoom else { return self }
     let folder = ShellWord.quote(home.folder)

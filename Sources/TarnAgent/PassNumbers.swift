@@ -1,7 +1,7 @@
 package import TarnEngine
 
 extension PassCounts {
-  /// By the names of the JSON summary.
+  /// The counts, by the names of the JSON summary.
   package var named: [String: Int] {
     [
       "wanted": wanted, "inPlace": inPlace, "current": current, "planned": planned, "fetched": fetched,
@@ -14,7 +14,7 @@ extension PassCounts {
 }
 
 extension PassBytes {
-  /// By the names of the JSON summary.
+  /// The bytes, by the names of the JSON summary.
   package var named: [String: UInt64] {
     ["wanted": wanted, "current": current, "planned": planned, "received": received, "published": published]
   }

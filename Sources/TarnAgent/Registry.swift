@@ -2,18 +2,18 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// The folders that this user's Tarn has made mirrors of: for `tarn status` without arguments, and to tell a
-/// mirror whose file system is not mounted from a folder that is new. A list of hints: when it is lost, nothing
-/// is lost but that.
+/// The folders that this user's Tarn has made mirrors of. It serves `tarn status` without arguments, and
+/// tells a mirror whose file system is not mounted from a new folder. It is a list of hints: nothing else is
+/// lost with it.
 struct Registry {
   struct Mirror: Equatable {
     var folder: String
-    /// The id of its marker.
+    /// The id of the mirror's marker.
     var id: String
-    /// Of the file system that it was on (f_fsid of statvfs(3)); empty when that is not known.
+    /// The id of the file system that it was on (f_fsid of statvfs(3)); empty when unknown.
     var fileSystem: String
 
-    /// By bytes: `String` holds two spellings of one name for equal, the file system does not.
+    /// Compares bytes: `String` takes two spellings of a name for equal, the file system does not.
     func isAt(_ folder: String) -> Bool { self.folder.utf8.elementsEqual(folder.utf8) }
 
     static func == (left: Mirror, right: Mirror) -> Bool {
@@ -21,10 +21,11 @@ struct Registry {
     }
   }
 
-  /// The file; one line per mirror: id, file system, folder with `\n` and `\\` escaped, parted by tabs.
+  /// The path of the file. Each mirror has a line: id, file system, folder with `\n` and `\\` escaped,
+  /// separated by tabs.
   let path: String
 
-  /// `$STATE_DIRECTORY` under systemd, else `$XDG_STATE_HOME/tarn`, else `~/.local/state/tarn`.
+  /// Uses `$STATE_DIRECTORY` under systemd, else `$XDG_STATE_HOME/tarn`, else `~/.local/state/tarn`.
   init?(environment: [String: String]) {
     if let directory = environment["STATE_DIRECTORY"], !directory.isEmpty {
       path = directory.prefix { $0 != ":" } + "/mirrors"
@@ -39,7 +40,7 @@ struct Registry {
 
   func mirrors() -> [Mirror] {
     guard let text = TextFile.read(path, limit: 4 << 20) else { return [] }
-    // By scalars: as characters, a line feed after "\r" would not be found.
+    // Scalars, not characters: a line feed after "\r" would not be found.
     return text.unicodeScalars.split(separator: "\n").compactMap { line in
       let parts = Substring(line).split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3 else { return nil }
@@ -49,9 +50,9 @@ struct Registry {
     }
   }
 
-  /// Remembers a mirror; a failure is of no account. Any thread, any process.
+  /// Remembers a mirror; a failure is ignored. Callable on any thread, in any process.
   ///
-  /// - Parameter keeps: whether another folder that the same mirror was in stays in the list.
+  /// - Parameter keeps: true for an earlier folder of the same mirror that stays in the list.
   func add(_ mirror: Mirror, keeps: (String) -> Bool) {
     func added(to known: [Mirror]) -> [Mirror] {
       let left = known.filter {
@@ -59,19 +60,19 @@ struct Registry {
       }
       return left.contains(mirror) ? left : left + [mirror]
     }
-    // As a rule it is there already, and nothing has to be waited for.
+    // Usually it is there already; then no lock is needed.
     let known = mirrors()
     if added(to: known) != known { edit(added) }
   }
 
-  /// Any thread, any process.
+  /// Removes a folder. Callable on any thread, in any process.
   func remove(folder: String) {
     guard mirrors().contains(where: { $0.isAt(folder) }) else { return }
     edit { known in known.filter { !$0.isAt(folder) } }
   }
 
-  /// Reads, changes and writes the list, one at a time over all processes: passes that begin or end at once would
-  /// else write over each other's lines.
+  /// Reads, changes and writes the list, one at a time over all processes. Otherwise concurrent passes would
+  /// overwrite each other's lines.
   private func edit(_ change: ([Mirror]) -> [Mirror]) {
     withExtendedLifetime(lock()) {
       let known = mirrors()
@@ -80,10 +81,10 @@ struct Registry {
     }
   }
 
-  /// The lock of a file beside the list, taken for each edit.
+  /// Takes the lock of a file beside the list, once for each edit.
   ///
-  /// - Returns: nil where it cannot be had: the list, a list of hints, is written all the same. A process that is stopped
-  ///   in the midst of an edit keeps others waiting for some seconds, not for ever.
+  /// - Returns: `nil` when it cannot be had. The list is written nevertheless, for it holds only hints. A
+  ///   process that is stopped during an edit delays others for some seconds only.
   private func lock() -> FileLock? {
     guard let slash = path.lastIndex(of: "/") else { return nil }
     TextFile.makeDirectories(String(path[..<slash]))

@@ -5,24 +5,26 @@ import TarnEngine
 import TarnRuntime
 
 extension Tarn {
-  /// The lines of a file for `--header-file`. It holds secrets, and is a regular file.
+  /// Returns the lines of a file for `--header-file`. The file holds secrets, and must be a regular one.
   ///
-  /// - Throws: `usage` for a file of another kind; `configuration` for one that cannot be read, or has another line.
+  /// - Throws: `usage` for a file of another kind; `configuration` when it cannot be read or has a malformed
+  ///   line.
   package func headers(of path: String) throws(PassFailure) -> [String] {
     try Secrets.headers(absolute(path))
   }
 }
 
-/// Reads the files that options point to into the network's settings.
+/// Reads the files that options name into the network's settings.
 enum Secrets {
-  /// Of a file that Tarn or libcurl holds in memory. The authorities that Debian ships are 0.2 MiB.
+  /// The bytes of a file that Tarn or libcurl holds in memory, at most. The certificates that Debian ships
+  /// have 0.2 MiB.
   private static let limit = 16 << 20
-  /// Of a file that holds one URL.
+  /// The bytes of a file that holds one URL, at most.
   private static let proxyLimit = 1 << 20
   private static let tokenLimit = 64 << 10
 
-  /// - Throws: `usage` for a value that is none, and for a file of another kind or of absurd size; `configuration`
-  ///   for one that cannot be read.
+  /// - Throws: `usage` for an invalid value, or a file of another kind or of absurd size; `configuration` for
+  ///   one that cannot be read.
   static func settings(
     _ options: PassOptions, feed: FeedLocation, home: String?
   ) throws(PassFailure) -> NetworkSettings {
@@ -56,7 +58,7 @@ enum Secrets {
     return settings
   }
 
-  /// The URL of a proxy from a file of its own: the first line.
+  /// Returns the URL of a proxy, the first line of its file.
   static func proxy(_ path: String) throws(PassFailure) -> String {
     let text = try using(path, .proxy, limit: proxyLimit, TextFile.contents)
     let url = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
@@ -69,12 +71,12 @@ enum Secrets {
     return url
   }
 
-  /// The token of the metrics: the first line of its file.
+  /// Returns the token of the metrics, the first line of its file.
   ///
   /// - Throws: `configuration` for a file that cannot be read, or that others can read by now.
   static func token(_ place: SecretPlace, credentials: String?) throws(PassFailure) -> [UInt8] {
     guard let path = place.path(credentials: credentials) else { return [] }
-    // Those of the credentials directory are systemd's to guard.
+    // systemd guards the files of the credentials directory.
     if case .file = place { try refuseExposed([path]) }
     guard let text = try? TextFile.contents(path, limit: tokenLimit) else {
       throw PassFailure(
@@ -84,7 +86,7 @@ enum Secrets {
     return Array((text.split(whereSeparator: \.isNewline).first ?? "").utf8)
   }
 
-  /// The files that hold secrets of the settings, looked at again when they are used.
+  /// Checks the settings' files of secrets again when they are used.
   ///
   /// - Throws: `configuration` for a file that others can read by now.
   static func refuseExposed(_ paths: [String]) throws(PassFailure) {
@@ -97,8 +99,8 @@ enum Secrets {
     }
   }
 
-  /// What to say of files that hold secrets and that others can read: the user's own are theirs to close. The
-  /// settings of an agent refuse such a file; who types a command is told only.
+  /// Returns warnings about the user's own files of secrets that others can read. An agent's settings refuse
+  /// such a file; a command only warns.
   static func warnings(_ options: PassOptions, _ settings: NetworkSettings) -> [String] {
     let files = [
       (.headerFile, options.last(.headerFile)), (netrc(options), settings.netrcFile),
@@ -113,17 +115,17 @@ enum Secrets {
     }
   }
 
-  /// The option that says where the netrc file is.
+  /// The option that names the netrc file.
   private static func netrc(_ options: PassOptions) -> PassOptions.Name {
     options.last(.netrcFile) == nil ? .netrc : .netrcFile
   }
 
-  /// Does something with the file of an option; what is wrong with it is told as users know that option.
+  /// Applies the body to the file of an option. Errors name the option as users know it.
   private static func using<Result>(
     _ path: String, _ name: PassOptions.Name, limit: Int,
     _ body: (String, Int) throws(TextFile.Refusal) -> Result
   ) throws(PassFailure) -> Result {
-    // An option of the command line or a setting: both have this name.
+    // The name is the same for the option and for the setting.
     let what = "\(name.rawValue): '\(Printable.escape(path))'"
     do throws(TextFile.Refusal) {
       return try body(path, limit)
@@ -152,7 +154,7 @@ enum Secrets {
     }
   }
 
-  /// `Name: value` lines; blank lines and `#` comments are left out.
+  /// Returns the `Name: value` lines of a file, without blank lines and `#` comments.
   static func headers(_ path: String) throws(PassFailure) -> [String] {
     let text = try using(path, .headerFile, limit: HeaderLines.limit, TextFile.contents)
     do throws(HeaderLines.Malformed) {

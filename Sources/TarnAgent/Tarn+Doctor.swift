@@ -6,11 +6,11 @@ import TarnLedger
 import TarnRuntime
 import TarnTransfer
 
-/// What `tarn doctor` asks of a mirror.
+/// The questions of `tarn doctor` about a mirror.
 extension Tarn {
-  /// Asks a feed's server for the head of its answer, as a pass would, and takes no body.
+  /// Asks a feed's server for the head of its answer, as a pass would, without a body.
   ///
-  /// - Returns: the head, or why there is none; nil of a feed that is no server's.
+  /// - Returns: the head, or the reason why there is none; `nil` for a feed that is on no server.
   package func probe(_ request: SyncRequest) throws(PassFailure) -> DownloadOutcome? {
     guard let feed = request.feed, case .remote(let url) = try location(of: feed) else { return nil }
     let ports = try makePorts(
@@ -27,16 +27,16 @@ extension Tarn {
 
   private static let probeSeconds = 15
 
-  /// Where the record of a mirror lies.
+  /// Returns the directory of a mirror's record.
   ///
-  /// - Throws: why there is none.
+  /// - Throws: the reason why there is none.
   package func recordDirectory(folder: String, state: String?) throws(PassFailure) -> String {
     try home(folder: folder, state: state).stateDirectory
   }
 
-  /// Reads all of a mirror's record, beside whoever works with it.
+  /// Reads all of a mirror's record, even while somebody works with it.
   ///
-  /// - Throws: `inputOutput` for one that is damaged.
+  /// - Throws: `inputOutput` when it is damaged.
   package func checkRecord(folder: String, state: String?) throws(PassFailure) {
     let home = try home(folder: folder, state: state)
     do throws(LedgerFailure) {
@@ -44,14 +44,14 @@ extension Tarn {
       defer { ledger.close() }
       try ledger.requireWhole()
     } catch {
-      // No pass has come so far as to make one; or an older Tarn's is brought up to date by the next one.
+      // No pass has made a record yet, or the next pass updates that of an older Tarn.
       guard error.code != .missing, error.code != .older else { return }
       throw PassFailure(error)
     }
   }
 }
 
-/// Keeps the head of an answer.
+/// Receives the head of an answer and keeps it.
 private final class HeadReceiver: DownloadReceiver {
   private struct State {
     var head: ResponseHead?

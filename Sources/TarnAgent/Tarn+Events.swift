@@ -5,16 +5,17 @@ import TarnFolder
 import TarnLedger
 import TarnSchedule
 
-/// The journals of mirrors, and what an agent wants to know of the last pass.
+/// The journals of mirrors, and what an agent needs to know of the last pass.
 extension Tarn {
-  /// A mirror to be asked: how it is called, and where it lies.
+  /// A mirror to ask: its name and its place.
   package typealias Place = (name: String, folder: String, state: String?)
 
-  /// A mirror that cannot be read is told beside the events of the others; one that is not made yet has none.
+  /// Returns events. Mirrors that cannot be read are listed beside the events of the others; a mirror that
+  /// was never made has none.
   ///
   /// - Parameters:
-  ///   - others: left out where they cannot be read.
-  ///   - limit: 1 to 1,000.
+  ///   - others: mirrors that are left out when they cannot be read.
+  ///   - limit: the number of events, 1 to 1,000.
   package func events(
     of places: [Place], and others: [Place] = [], after cursor: EventCursor, limit: Int
   ) -> EventPage {
@@ -26,9 +27,9 @@ extension Tarn {
     }
   }
 
-  /// Refuses what is no mirror.
+  /// Refuses a place without a mirror.
   ///
-  /// - Throws: `folderUnusable`, or what keeps it from being looked at.
+  /// - Throws: `folderUnusable`, or the reason why the place cannot be examined.
   package func refuseNoMirror(_ place: Place) throws(PassFailure) {
     _ = try home(place)
   }
@@ -68,12 +69,12 @@ extension Tarn {
     return EventsQuery.Journal(mirror: place.name, id: home.id, ledger: try readLedger(home))
   }
 
-  /// What the ledger tells of the last pass and of the last success; nothing where it cannot be read.
+  /// Reads the last pass and the last success from the ledger; empty when that cannot be read.
   func history(of settings: MirrorSettings) -> RunSchedule.History {
     let facts = facts([.attempt, .success, .outcome, .feed], settings.folder, settings.state)
     var history = RunSchedule.History()
     history.lastAttempt = facts[.attempt].flatMap { Timestamp(rfc3339: $0) }
-    // What another feed came to says nothing of this one.
+    // Results of another feed tell nothing of this one.
     if facts[.feed].map({ isFeed($0, of: settings) }) ?? true {
       history.lastSuccess = facts[.success].flatMap { Timestamp(rfc3339: $0) }
     }
@@ -81,10 +82,10 @@ extension Tarn {
     return history
   }
 
-  /// Whether a pass of it has read a feed so far: until then a pass that fails leaves nothing behind.
+  /// True once a pass has read a feed. A pass that fails before that leaves nothing behind.
   func followsFeed(folder: String, state: String?) -> Bool { !facts([.feed], folder, state).isEmpty }
 
-  /// As far as they can be read.
+  /// Reads facts from the ledger, as far as they are readable.
   private func facts(_ names: [LedgerFact], _ folder: String, _ state: String?) -> [LedgerFact: String] {
     guard let home = try? home(folder: folder, state: state), let ledger = try? readLedger(home) else {
       return [:]

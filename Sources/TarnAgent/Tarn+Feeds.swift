@@ -5,7 +5,7 @@ import TarnLedger
 package import TarnRuntime
 
 extension Tarn {
-  /// The feeds that an OPML document names.
+  /// Returns the feeds that an OPML document names.
   ///
   /// - Parameter place: a file, a URL, or `-` for standard input.
   package func subscriptions(

@@ -6,11 +6,11 @@ import TarnFolder
 import TarnLedger
 import TarnRuntime
 
-/// From what users write to a mirror on disk.
+/// Finds mirrors on disk from what users write.
 extension Tarn {
   var registry: Registry? { Registry(environment: environment) }
 
-  /// Absolute and without `.`, `..`, doubled or trailing slashes; links are left as they are.
+  /// Returns an absolute path without `.`, `..`, doubled or trailing slashes; links are not followed.
   package func absolute(_ folder: String) -> String {
     var segments: [Substring] = []
     let full = folder.hasPrefix("/") ? folder : workingDirectory + "/" + folder
@@ -24,17 +24,17 @@ extension Tarn {
     return "/" + segments.joined(separator: "/")
   }
 
-  /// A mirror that exists.
+  /// Returns an existing mirror.
   ///
-  /// - Parameter name: the mirror of the settings that says where its state is.
-  /// - Throws: `folderUnusable` when there is none, or its marker is gone.
+  /// - Parameter name: the mirror of the settings that names its state.
+  /// - Throws: `folderUnusable` when there is none, or its marker is missing.
   func home(folder: String, state: String?, name: String? = nil) throws(PassFailure) -> FolderHome {
     try refuseEmptyNames(folder, state)
     let place = place(of: folder)
     let path = absolute(place?.folder ?? folder)
     let name = place == nil || state != nil ? name : folder
     let state = (state ?? place?.state).map(absolute)
-    // The feed of a name is known; behind one the name would be a folder.
+    // A mirror's name implies its feed; a word after FEED would be taken for a folder.
     func syncing(_ option: String = "") -> String {
       let word = ShellWord.quote(folder)
       return place == nil ? "tarn sync\(option) FEED \(word)" : command("sync\(option) \(word)")
@@ -66,12 +66,12 @@ extension Tarn {
     }
   }
 
-  /// Where a mirror with a name lies, for a word that can be one.
+  /// Returns the place of a mirror by its name; `nil` for a word that cannot be a name.
   package func place(of word: String) -> (folder: String, state: String?)? {
     word.contains { "/.:".contains($0) } ? nil : configured(word)
   }
 
-  /// A folder as a word that means it where a mirror's name would come first, too.
+  /// Returns a word that means this folder even where a mirror of that name takes precedence.
   package func word(ofFolder folder: String) -> String { place(of: folder) == nil ? folder : "./\(folder)" }
 
   /// Refuses `MIRROR:PATH` where only a mirror makes sense.
@@ -95,9 +95,9 @@ extension Tarn {
       hint: misspelt(word) ?? "make it one: \(command)")
   }
 
-  /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
+  /// Returns the folder for a pass. A folder that is no mirror yet is made, or taken with `--adopt`.
   ///
-  /// - Returns: the mirror, and what this process made for it now.
+  /// - Returns: the mirror, and the parts that this process made just now.
   func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: FolderHome.CreatedParts)
   {
     try refuseEmptyNames(request.folder, request.state)
@@ -129,7 +129,7 @@ extension Tarn {
     }
   }
 
-  /// Refuses a folder that is a mirror no more, and one that this request may not take or make anew.
+  /// Refuses a folder that is no longer a mirror, and one that this request may not take or make anew.
   private func refuseUnusable(
     _ found: FolderHome.State, _ path: String, state: String?, _ request: SyncRequest
   ) throws(PassFailure) {
@@ -166,9 +166,10 @@ extension Tarn {
     }
   }
 
-  /// A copy of a folder whose state is elsewhere leads to that state as well: two folders cannot share it.
+  /// Finds the original of a copied folder. A copy leads to the same state elsewhere, which two folders
+  /// cannot share.
   ///
-  /// - Returns: the folder that it is a copy of; nil when it is none.
+  /// - Returns: the original folder; `nil` when this is no copy.
   func original(ofCopy home: FolderHome) -> String? {
     guard home.stateDirectory != home.folder + "/.tarn" else { return nil }
     return registry?.mirrors().first { known in
@@ -191,9 +192,9 @@ extension Tarn {
     )
   }
 
-  /// A bare word may be meant as the name of a mirror of the settings.
+  /// Returns a hint for a bare word that may be a misspelled name of a mirror.
   ///
-  /// - Returns: what may help; nil where the settings name none, or the word is a path.
+  /// - Returns: `nil` when the settings name no mirror, or the word is a path.
   private func misspelt(_ word: String) -> String? {
     guard !word.contains(where: { "/.:".contains($0) }), place(of: word) == nil else { return nil }
     let names = configuredFolders().map(\.name)
@@ -205,12 +206,12 @@ extension Tarn {
     return "did you mean \(ShellWord.quote(near)), of the settings? \(make)"
   }
 
-  /// Nothing is there, or an empty folder.
+  /// True when nothing is there, or an empty folder.
   func isGone(_ path: String) -> Bool { [.missing, .empty].contains(look(path)) }
 
-  /// A FEED as it is remembered: a local one by its absolute path.
+  /// Returns a FEED as it is remembered: a local one by its absolute path.
   ///
-  /// - Throws: `usage` for what is no feed.
+  /// - Throws: `usage` for an invalid feed.
   package func feedText(_ feed: String) throws(PassFailure) -> String {
     try location(of: feed).text
   }
@@ -219,7 +220,8 @@ extension Tarn {
     try FeedText.parse(feed, workingDirectory: workingDirectory)
   }
 
-  /// `tarn sync FEED "$DIR"` where nothing set DIR: taken as a path it would be the working directory.
+  /// Refuses empty names, as from `tarn sync FEED "$DIR"` with DIR unset: as a path it would be the working
+  /// directory.
   package func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
     guard folder.isEmpty || state?.isEmpty == true else { return }
     throw PassFailure(
@@ -227,7 +229,7 @@ extension Tarn {
       hint: "is a variable not set? '.' is the working directory")
   }
 
-  /// `/` and `$HOME` are never mirrors, whatever the options, also by another name.
+  /// Refuses `/` and `$HOME` as mirrors, with any options and by any path.
   func admissible(_ folder: String) throws(PassFailure) -> String {
     let path = absolute(folder)
     for refused in ["/", homeDirectory].compactMap({ $0 }) where isSameDirectory(path, refused) {
@@ -239,10 +241,10 @@ extension Tarn {
     return path
   }
 
-  /// What lies in the record of a mirror is that mirror's to remove: `.tarn`, or the directory of its `--state`. Links are
-  /// followed.
+  /// Refuses a place in the record of a mirror, which that mirror may remove: `.tarn`, or the directory of
+  /// its `--state`. Links are followed.
   ///
-  /// - Parameter isState: it is to be a record itself, and so may be one.
+  /// - Parameter isState: true when the path is to be a record itself, and so may be one.
   func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
     var isInside = false
     for place in [path, resolved(path)] {
@@ -259,7 +261,7 @@ extension Tarn {
       hint: "choose a directory outside of it")
   }
 
-  /// An absolute path with the links of all that is there followed.
+  /// Returns an absolute path with links resolved in its existing part.
   package func resolved(_ path: String) -> String {
     let there = nearestDirectory(path)
     let real = realpath(there, nil)
@@ -267,10 +269,11 @@ extension Tarn {
     return (real.flatMap { String(validatingCString: $0) } ?? there) + path.dropFirst(there.count)
   }
 
-  /// The bytes of where a folder is or would be, whatever links lead there: equal for all words that mean it.
+  /// Returns the real path of a folder, existing or not, as bytes. It is equal for all words that mean the
+  /// folder.
   package func realPlace(_ folder: String) -> [UInt8] { Array(resolved(absolute(folder)).utf8) }
 
-  /// Two words for one folder.
+  /// True when two words mean one folder.
   package func isSamePlace(_ left: String, _ right: String) -> Bool {
     absolute(left).utf8.elementsEqual(absolute(right).utf8) || realPlace(left) == realPlace(right)
   }
@@ -283,15 +286,15 @@ extension Tarn {
       && first.st_dev == second.st_dev
   }
 
-  /// What a folder is now, its state wherever its marker says; nil when it cannot be looked at.
+  /// Returns the current state of a folder, whose marker names its record; `nil` when it cannot be examined.
   ///
-  /// - Parameter path: absolute.
+  /// - Parameter path: an absolute path.
   func look(_ path: String) -> FolderHome.State? { try? FolderHome.inspect(folder: path, state: nil) }
 
-  /// What a folder is now. Changes nothing.
+  /// Returns the current state of a folder. Changes nothing.
   ///
-  /// - Parameter name: the mirror of the settings that says where its state is.
-  /// - Throws: `usage` also where links lead to a path that is not UTF-8.
+  /// - Parameter name: the mirror of the settings that names its state.
+  /// - Throws: `usage`, also when links lead to a path that is not UTF-8.
   func inspect(
     _ path: String, state: String?, name: String? = nil
   ) throws(PassFailure) -> FolderHome.State {
@@ -312,7 +315,7 @@ extension Tarn {
     }
   }
 
-  /// What is in a mirror is its owner's to know: the way to ask as that user.
+  /// Returns a hint how to ask as the owner, who alone may look into a mirror.
   private func ownersHint(_ path: String) -> String? {
     var status = stat()
     guard stat("\(path)/.tarn", &status) == 0 || stat(path, &status) == 0 else {
@@ -326,7 +329,7 @@ extension Tarn {
 
   func wasMirror(_ path: String) -> Bool { known(at: path) != nil }
 
-  /// What the list of this user's mirrors has of a folder: by this path, or else by another one that leads there.
+  /// The entry of a folder in the list of this user's mirrors, by this path or another one that leads there.
   private func known(at path: String) -> Registry.Mirror? {
     let mirrors = registry?.mirrors() ?? []
     if let mirror = mirrors.first(where: { $0.isAt(path) }) { return mirror }
@@ -334,7 +337,7 @@ extension Tarn {
     return mirrors.first { realPlace($0.folder) == place }
   }
 
-  /// Takes a folder from the list, by every path that leads there.
+  /// Removes a folder from the list, by every path that leads there.
   func removeFromList(_ path: String) {
     let place = realPlace(path)
     for mirror in registry?.mirrors() ?? [] where mirror.isAt(path) || realPlace(mirror.folder) == place {
@@ -342,7 +345,7 @@ extension Tarn {
     }
   }
 
-  /// A marker that is lost takes the feed and the options with it.
+  /// Returns the failure of a lost marker, with which the feed and the options are lost.
   private func markerGone(_ path: String, _ command: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: PassFailure.lostFolder,
@@ -355,7 +358,7 @@ extension Tarn {
   func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {
     let feed = request.feed.map { ShellWord.quote(Redaction.value($0)) } ?? "FEED"
     let state = request.state.map { " --state \(ShellWord.quote($0))" } ?? ""
-    // What the settings say of it is not to be given again.
+    // The settings hold these values, so the command does not repeat them.
     let command =
       request.name.map { self.command("sync --adopt \(ShellWord.quote($0))") }
       ?? "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
@@ -366,7 +369,7 @@ extension Tarn {
       hint: "to take it, keeping every file that is in it: \(command)")
   }
 
-  /// - Parameter name: of a mirror of the settings.
+  /// - Parameter name: the name of a mirror of the settings.
   func markerMissing(
     _ path: String, _ reason: String, state: String? = nil, name: String? = nil
   ) -> PassFailure {
@@ -383,13 +386,14 @@ extension Tarn {
       hint: "mount what belongs there, or put the right folder back; \(forget)")
   }
 
-  /// A mirror whose folder somebody moved or deleted: all of it would be fetched again, and what it remembered would be lost.
+  /// Refuses a mirror whose folder was moved or deleted: all of it would be fetched again, and its history
+  /// would be lost.
   func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
     guard !request.recreate, wasMirror(path) else { return }
-    // What is there is taken by `--adopt`; it is no order to fetch what is not.
+    // `--adopt` takes what is there; it is no order to fetch everything again.
     guard !request.adopt || isGone(path) else { return }
     if let name = request.name { throw folderLost(path, hint: stepIfLost([name])) }
-    // Without a feed there is nothing to make it anew by, which is said later.
+    // Without a feed it cannot be made anew; a later check reports that.
     guard let feed = request.feed, var failure = lost(path) else { return }
     if configuredName(at: path) == nil {
       let words = "\(ShellWord.quote(Redaction.value(feed))) \(ShellWord.quote(request.folder))"
@@ -406,7 +410,7 @@ extension Tarn {
       hint: hint)
   }
 
-  /// What mends mirrors of the settings whose folders are gone.
+  /// Returns the remedy for mirrors of the settings whose folders are gone.
   package func stepIfLost(_ names: [String]) -> String {
     let words = names.map(ShellWord.quote).joined(separator: " ")
     let what =
@@ -414,7 +418,8 @@ extension Tarn {
     return "move \(what): \(command("sync --recreate \(words)"))"
   }
 
-  /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
+  /// Refuses an empty folder where a mirror was, on another file system than the mirror's: that is not
+  /// mounted.
   func refuseUnmounted(_ path: String) throws(PassFailure) {
     guard let known = known(at: path), !known.fileSystem.isEmpty else { return }
     let now = MountedFileSystem.id(of: nearestDirectory(path))
@@ -425,8 +430,8 @@ extension Tarn {
       hint: "mount it; or, to begin anew here: tarn forget \(ShellWord.quote(path))")
   }
 
-  /// Why no pass changes a configured mirror whose folder is none, or none any more, as a pass would say it; nil where one would
-  /// make it.
+  /// Returns the reason why passes refuse the folder of a configured mirror, in their words; `nil` when one
+  /// would make it.
   func loss(of settings: MirrorSettings) -> PassFailure? {
     let path = absolute(settings.folder)
     let state = settings.state.map(absolute)
@@ -439,7 +444,7 @@ extension Tarn {
     }
   }
 
-  /// What to do about a folder that is gone; nil where no mirror of this user's was there.
+  /// Returns a hint for a folder that is gone; `nil` when no mirror of this user was there.
   package func lossHint(_ folder: String) -> String? {
     let path = absolute(folder)
     guard wasMirror(path) else { return nil }
@@ -447,13 +452,13 @@ extension Tarn {
       ?? "if it is gone for good: tarn forget \(ShellWord.quote(path))"
   }
 
-  /// The mirror of the settings that has this folder.
+  /// The name of the mirror in the settings that has this folder.
   func configuredName(at path: String) -> String? {
     configuredFolders().first { isSamePlace($0.folder, path) }?.name
   }
 
-  /// A mirror that lay here; nil where none of this user's did. One that was made by hand has its feed in its folder, wherever
-  /// that is now.
+  /// Returns the failure of a mirror that lay here; `nil` when none of this user's did. A mirror made by hand
+  /// has its feed in its folder, wherever that is now.
   func lost(_ path: String) -> PassFailure? {
     guard wasMirror(path) else { return nil }
     guard let name = configuredName(at: path) else {
@@ -463,7 +468,7 @@ extension Tarn {
         hint:
           "move it back\(place), or name the place where it is now: tarn sync PLACE; \(lossHint(path) ?? "")")
     }
-    // Where its state lies elsewhere, that still knows the mirror.
+    // A state in another place still knows the mirror.
     let state = configured(name)?.state.map(absolute)
     guard case .markerMissing(let reason)? = try? inspect(path, state: state, name: name) else {
       return folderLost(path, hint: stepIfLost([name]))
@@ -471,7 +476,8 @@ extension Tarn {
     return markerMissing(path, reason, state: state, name: name)
   }
 
-  /// SQLite gets real paths, as text: it then refuses whatever link somebody puts there later.
+  /// Refuses a real path that is not UTF-8. SQLite gets real paths as text, so that it refuses links that are
+  /// put there later.
   private func refuseOtherEncoding(_ path: String) throws(PassFailure) {
     guard let real = realpath(nearestDirectory(path), nil) else { return }
     defer { free(real) }
@@ -491,21 +497,21 @@ extension Tarn {
     return path.isEmpty ? "/" : path
   }
 
-  /// Takes back a mirror that nobody has used so far: one that this process made a moment ago, or that another
-  /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps other processes out until it
-  /// is gone; nobody else in this one has it open.
+  /// Takes back a mirror that nobody has used: one that this process has just made, or that another first
+  /// sync left. The folder must hold nothing else. The lock keeps other processes out until it is removed;
+  /// nobody else in this process has the mirror open.
   func unmake(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) {
     guard mirror.recordsNothing else { return }
     // First, for its descriptors may be the last ones.
     mirror.ledger.close()
     guard isBare(mirror, made) else { return }
     registry?.remove(folder: mirror.home.folder)
-    // What cannot be removed is an empty mirror, which the next sync takes as it is.
+    // If it cannot be removed, an empty mirror stays, which the next sync takes as it is.
     try? mirror.home.remove()
     made.removeDirectories()
   }
 
-  /// Whether `unmake` would take it back now.
+  /// True when `unmake` would take the mirror back now.
   func isUnmade(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) -> Bool {
     mirrors.isAlone(mirror) && mirror.recordsNothing && isBare(mirror, made)
   }
@@ -514,7 +520,7 @@ extension Tarn {
     mirror.holdsNothing && (made.isMirror || mirror.home.isBare())
   }
 
-  /// Whether the folder is not this mirror any more, and no other one either.
+  /// True when the folder is neither this mirror any more nor another one.
   func isGone(_ home: FolderHome) -> Bool {
     switch look(home.folder) {
     case .missing, .empty, .foreign: true
@@ -526,7 +532,8 @@ extension Tarn {
   func remember(_ home: FolderHome) {
     let mirror = Registry.Mirror(
       folder: home.folder, id: home.id, fileSystem: MountedFileSystem.id(of: home.folder))
-    // Where the settings still want it at the old place, a pass must not make it anew there. A copy is not the mirror that was moved.
+    // The old place stays in the list while the settings want the mirror there, so that no pass makes it
+    // anew. A copy is not the mirror that was moved.
     registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id }
   }
 }
@@ -536,8 +543,8 @@ extension FolderHome.State {
 }
 
 extension PassFailure {
-  /// The code of a mirror's folder that is gone, or is no mirror any more.
+  /// The code for a mirror's folder that is gone or no longer a mirror.
   static let lostFolder = "marker-missing"
-  /// The code of a folder that is no mirror, and would have to be taken with `--adopt`.
+  /// The code for a folder that is no mirror, and would have to be taken with `--adopt`.
   package static let folderNotEmpty = "folder-not-empty"
 }

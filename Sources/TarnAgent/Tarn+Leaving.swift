@@ -4,24 +4,24 @@ import TarnFolder
 import TarnLedger
 import TarnRuntime
 
-/// `tarn forget`, and mirrors that their settings name no more.
+/// `tarn forget`, and mirrors that their settings no longer name.
 extension Tarn {
-  /// The settings named this mirror at its last pass, and do not any more. Where it went by other settings than those of this
-  /// process nobody can tell.
+  /// True when the settings named this mirror at its last pass, and no longer do. Unknown, and so false, when
+  /// that pass used other settings than this process.
   ///
-  /// - Parameter settings: what its ledger has of them.
+  /// - Parameter settings: the settings' place that its ledger holds.
   func hasLeft(_ settings: String?, folder: String) -> Bool {
     guard let settings, settings == settingsPlace() else { return false }
     return configuredName(at: folder) == nil
   }
 
-  /// The same of a mirror by its folder; false where it cannot be asked.
+  /// True when a mirror has left its settings, by its folder; false when its ledger cannot be read.
   package func hasLeftSettings(folder: String, state: String?) -> Bool {
     guard let home = try? home(folder: folder, state: state) else { return false }
     return (try? asking(home) { hasLeft(try $0.fact(.settings), folder: home.folder) }) ?? false
   }
 
-  /// The two ways out for a mirror that its settings name no more.
+  /// The two choices for a mirror that its settings no longer name.
   package static func stepsIfLeft(_ folder: String) -> String {
     let folder = ShellWord.quote(folder)
     return "to forget it: tarn forget \(folder); to keep it as one made by hand: tarn sync \(folder)"
@@ -30,18 +30,18 @@ extension Tarn {
   /// What was forgotten.
   package enum Forgotten: Sendable {
     /// - Parameters:
-    ///   - trashed: so many files of its trash went with it.
-    ///   - hasFiles: something is in its folder.
+    ///   - trashed: the number of files in its trash, which are removed as well.
+    ///   - hasFiles: true when its folder is not empty.
     case mirror(trashed: Int, hasFiles: Bool)
-    /// There was no mirror any more, only its line in the list of this user's mirrors.
+    /// There was no mirror any more, only its entry in the list of this user's mirrors.
     case line
   }
 
-  /// Stops following: Tarn's own directory goes, the files stay. Refused while the trash holds anything that no row
-  /// says Tarn placed, or that was written into there, for that would go with it; so a ledger that is new, because the old one was lost or
-  /// damaged, vouches for nothing.
+  /// Forgets a mirror: removes Tarn's own directory and keeps the files. Refused while the trash holds a file
+  /// that no row says Tarn placed, or that was changed there: it would be removed as well. So a new ledger,
+  /// after the old one was lost or damaged, vouches for nothing.
   ///
-  /// - Parameter name: the mirror of the settings that says where its state is.
+  /// - Parameter name: the mirror of the settings that names its state.
   package func forget(
     folder: String, state: String?, name: String? = nil
   ) throws(PassFailure) -> Forgotten {
@@ -50,7 +50,7 @@ extension Tarn {
     let trashed: Int
     switch try inspect(path, state: state.map(absolute), name: name) {
     case .mirror(let home) where original(ofCopy: home) != nil:
-      // The record is the other one's.
+      // The record belongs to the other mirror.
       _ = try PassFailure.translating { try FolderHome.removePointer(folder: path) }
       trashed = 0
     case .mirror(let home): trashed = try leave(home, as: folder)
@@ -72,22 +72,23 @@ extension Tarn {
     return .mirror(trashed: trashed, hasFiles: !isGone(path))
   }
 
-  /// A mirror of this user's was there, and nothing is there now.
+  /// True when a mirror of this user was there, and nothing is there now.
   package func isLost(_ folder: String) -> Bool {
     let path = absolute(folder)
     return wasMirror(path) && (try? inspect(path, state: nil)) == .missing
   }
 
-  /// A mirror of this user's was there, and its folder is gone, or empty.
+  /// True when a mirror of this user was there, and its folder is gone or empty.
   package func isLostOrEmptied(_ folder: String) -> Bool {
     let path = absolute(folder)
     return wasMirror(path) && isGone(path)
   }
 
-  /// Takes all mirrors from the list whose folder is gone; not those of another file system, which may only not be mounted.
+  /// Removes all mirrors from the list whose folder is gone. Those on another file system stay, for that may
+  /// only be unmounted.
   ///
-  /// - Parameter kept: folders that stay in it.
-  /// - Returns: those that were taken from it.
+  /// - Parameter kept: the folders that stay in it.
+  /// - Returns: the folders that were removed from it.
   package func forgetGone(but kept: [String]) -> [String] {
     let kept = Set(kept.map(realPlace))
     return knownFolders().filter { folder in
@@ -99,7 +100,7 @@ extension Tarn {
     }
   }
 
-  /// - Returns: so many files were in its trash, as of `leaveRemains`.
+  /// - Returns: the number of files in its trash.
   private func leave(_ home: FolderHome, as name: String) throws(PassFailure) -> Int {
     try withMirror(home) { mirror in
       try recover(mirror)
@@ -110,7 +111,7 @@ extension Tarn {
     }
   }
 
-  /// A mirror whose marker is gone: what is left of its state goes, if that is surely its own.
+  /// Removes what is left of a mirror's state after its marker is gone, if that is certainly its own.
   private func leaveRemains(_ path: String, state: String?, _ reason: String) throws(PassFailure) -> Int {
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
     guard let home = remains else {
@@ -125,7 +126,7 @@ extension Tarn {
     return try PassFailure.translating {
       let ledger = try SQLiteLedger(directory: home.stateDirectory)
       defer { ledger.close() }
-      // Without its folder nothing can be put right: what no row vouches for is somebody's.
+      // Without the folder nothing can be recovered: a file that no row vouches for is somebody else's.
       return try remove(
         home, ledger,
         hint:
@@ -134,7 +135,7 @@ extension Tarn {
     }
   }
 
-  /// - Returns: so many files were in its trash.
+  /// - Returns: the number of files in its trash.
   private func remove(_ home: FolderHome, _ ledger: SQLiteLedger, hint: String) throws -> Int {
     let rows = try Dictionary(ledger.trash().map { ($0.name, $0) }) { first, _ in first }
     let trashed = try home.trashed()
@@ -150,16 +151,17 @@ extension Tarn {
     return trashed.count
   }
 
-  /// A state directory serves one mirror.
+  /// Refuses the state of another mirror, for a state directory serves only one.
   ///
-  /// - Throws: `usage` when the list of mirrors says that this one is another's.
+  /// - Throws: `usage` when the list of mirrors says that it belongs to another one.
   func refuseOthers(_ path: String, state: String?, name: String?) throws(PassFailure) {
     guard state != nil else { return }
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
     guard let home = remains else { return }
     try refuseOthers(home)
     guard name == nil else { return }
-    // A folder that this user never had may be a slip, and the state that of somebody's mirror elsewhere.
+    // A folder that this user never had may be a mistake, and the state may belong to somebody's mirror
+    // elsewhere.
     guard registry == nil || wasMirror(path) || !isGone(home.folder) else {
       throw PassFailure(
         .usage, code: "state-of-another",

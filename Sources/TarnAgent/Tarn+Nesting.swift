@@ -2,9 +2,9 @@ import TarnCore
 import TarnEngine
 import TarnFolder
 
-/// No mirror lies in another one: each would take the other's files for foreign ones, or delete them.
+/// Refuses nested mirrors: each would take the other's files for foreign ones, or delete them.
 extension Tarn {
-  /// The mirror that a path lies in; nil for a mirror's own folder. Links are followed as well.
+  /// The mirror that contains a path; `nil` for a mirror's own folder. Links are followed as well.
   package func mirrorFolder(around path: String) -> String? {
     let path = absolute(path)
     let places = [path] + [resolved(path)].filter { !$0.utf8.elementsEqual(path.utf8) }
@@ -13,13 +13,14 @@ extension Tarn {
     }.first
   }
 
-  /// Nothing there is a mirror of its own, nor was one.
+  /// True when the folder is no mirror and never was one.
   package func isNoMirror(_ folder: String) -> Bool {
     let path = absolute(folder)
     return [.missing, .empty, .foreign, .notDirectory].contains(look(path)) && !wasMirror(path)
   }
 
-  /// The folder of a mirror that lay around a path and was moved or deleted; nil where none of this user's did.
+  /// The folder around a path that was a mirror of this user and was moved or deleted; `nil` when there was
+  /// none.
   private func lostFolder(around path: String) -> String? {
     let places = [path, resolved(path)]
     return registry?.mirrors().map(\.folder).first { folder in
@@ -27,7 +28,7 @@ extension Tarn {
     }
   }
 
-  /// Refuses a folder that is no mirror, and is a part of one, or of one that is gone.
+  /// Refuses a folder that is no mirror but a part of one, or of one that is gone.
   func refuseInside(_ path: String) throws(PassFailure) {
     guard let outer = mirrorFolder(around: path) else {
       guard let lost = lostFolder(around: path) else { return }
@@ -42,11 +43,12 @@ extension Tarn {
       hint: "name that one: \(ShellWord.quote(outer))")
   }
 
-  /// Refuses to make a mirror in another one, or around one: one that there is, whoever made it, or that the settings name.
+  /// Refuses to make a mirror in another one or around one. That may be an existing mirror of anybody, or one
+  /// of the settings.
   ///
   /// - Parameters:
-  ///   - path: absolute.
-  ///   - state: `--state`, absolute.
+  ///   - path: an absolute path.
+  ///   - state: the absolute path of `--state`.
   func refuseOverlap(_ path: String, state: String?) throws(PassFailure) {
     if let outer = mirrorFolder(around: path) {
       throw overlap(
@@ -76,7 +78,8 @@ extension Tarn {
     try refuseOverlapWithSettings(path)
   }
 
-  /// A mirror of the settings may have had no pass yet: then nothing lies in its folder that tells.
+  /// Refuses an overlap with a mirror of the settings, which may have had no pass yet: then nothing in its
+  /// folder tells of it.
   private func refuseOverlapWithSettings(_ path: String) throws(PassFailure) {
     let own = resolved(path)
     for (name, folder) in configuredFolders() {
@@ -90,7 +93,7 @@ extension Tarn {
     }
   }
 
-  /// By bytes, as the file system compares names.
+  /// Compares bytes, as the file system does.
   func isBelow(_ folder: String, _ path: String) -> Bool { path.utf8.starts(with: (folder + "/").utf8) }
 
   private func overlap(_ message: String, _ hint: String) -> PassFailure {

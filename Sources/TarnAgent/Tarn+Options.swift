@@ -6,14 +6,14 @@ import TarnLedger
 
 /// The options that a mirror made by hand remembers.
 extension Tarn {
-  /// What a mirror knows of itself.
+  /// What a mirror remembers of itself.
   package struct Remembered: Sendable {
-    /// nil before the first pass.
+    /// The feed; `nil` before the first pass.
     package var feed: String?
     package var folder: String
-    /// nil for the record in the folder.
+    /// The directory of the record; `nil` for the record in the folder.
     package var state: String?
-    /// Without passwords.
+    /// The options, without passwords.
     package var options: PassOptions
   }
 
@@ -27,9 +27,9 @@ extension Tarn {
     }
   }
 
-  /// Drops a plan of deletions that waits.
+  /// Drops a plan of deletions that waits for approval.
   ///
-  /// - Returns: nil when none did.
+  /// - Returns: the plan; `nil` when none waited.
   package func dropHold(folder: String, state: String?) throws(PassFailure) -> HeldPlan? {
     guard try heldPaths(folder: folder, state: state, limit: 0) != nil else { return nil }
     return try withMirror(home(folder: folder, state: state)) {
@@ -37,12 +37,11 @@ extension Tarn {
     }
   }
 
-  /// Takes options back: later passes go without them.
+  /// Removes remembered options, so that later passes go without them. A plan of deletions that waits is
+  /// dropped with `delete`.
   ///
-  /// - Parameter names: nil for all.
-  /// A plan of deletions that waits is dropped with `delete`.
-  ///
-  /// - Returns: those that were remembered, without passwords, and the plan that was dropped.
+  /// - Parameter names: the options; `nil` for all.
+  /// - Returns: the options that were remembered, without passwords, and the plan that was dropped.
   package func forgetOptions(
     _ names: [PassOptions.Name]?, folder: String, state: String? = nil
   ) throws(PassFailure) -> (options: PassOptions, plan: HeldPlan?) {
@@ -58,7 +57,7 @@ extension Tarn {
 }
 
 extension PassOptions {
-  /// For people to read: a proxy's URL may hold a password.
+  /// The options for display: a proxy's URL may hold a password.
   package var withoutPasswords: PassOptions {
     PassOptions(
       values: values.reduce(into: [:]) { shown, option in

@@ -5,7 +5,7 @@ import TarnLedger
 package import TarnRuntime
 
 extension Tarn {
-  /// Answers beside a running pass as well.
+  /// Returns the status of a mirror, even during a pass.
   package func status(
     folder: String, state: String?, name: String? = nil, problemLimit: Int
   ) throws(PassFailure) -> StatusDocument {
@@ -22,10 +22,10 @@ extension Tarn {
   }
 
   /// - Parameters:
-  ///   - path: below the folder, or absolute within it.
+  ///   - path: a path below the folder, or an absolute one within it.
   ///   - name: the path as it was given: it may be a name that a pass refused, and any bytes.
   ///   - configured: the name of a mirror of the settings.
-  ///   - agentsName: what an agent that answers calls the mirror.
+  ///   - agentsName: returns the name that an agent that answers has for the mirror.
   package func explain(
     folder: String, state: String?, path: [UInt8], name: [UInt8], configured: String? = nil,
     agentsName: @escaping () -> String? = { nil }
@@ -48,7 +48,7 @@ extension Tarn {
     }
   }
 
-  /// - Parameter repairs: a sync follows.
+  /// - Parameter repairs: true when a sync follows.
   package func verify(
     folder: String, state: String?, repairs: Bool, observer: any PassObserver, progress: PassProgress,
     stop: StopFlag
@@ -59,7 +59,8 @@ extension Tarn {
         ledger: ledger, clock: SystemClock(), folder: folder, observer: observer, progress: progress,
         stop: stop)
     }
-    // Without the lock: where nobody can write, or what is looked at matters only to this report.
+    // Works without the lock, for places that nobody can write, or when the result matters only to this
+    // report.
     func runBesideOthers() throws(PassFailure) -> VerifyReport {
       let ledger = try readLedger(home)
       defer { ledger.close() }
@@ -85,13 +86,13 @@ extension Tarn {
         return try verification.run()
       }
     } catch {
-      // A full disk, where not even the ledger's log can be made: files can be compared all the same.
+      // On a full disk, where not even the ledger's log fits, files can be compared nevertheless.
       guard error.isLackOfSpace, !repairs, let report = try? runBesideOthers() else { throw error }
       return report
     }
   }
 
-  /// The held plan and its first paths.
+  /// Returns the held plan and its first paths.
   package func heldPaths(
     folder: String, state: String?, limit: Int
   ) throws(PassFailure) -> (plan: HeldPlan, paths: [RelativePath])? {
@@ -101,7 +102,7 @@ extension Tarn {
     }
   }
 
-  /// - Throws: as `approve` would.
+  /// - Throws: the failures of `approve`.
   func heldPlan(folder: String, state: String?, plan: String?) throws(PassFailure) -> HeldPlan {
     try asking(home(folder: folder, state: state)) { try Approval.held(plan, in: $0) }
   }
@@ -118,15 +119,15 @@ extension Tarn {
     }
   }
 
-  /// What a word leads to where a FEED or a MIRROR may stand.
+  /// The meaning of a word where a FEED or a MIRROR may stand.
   package enum Word: Sendable {
-    /// It has a scheme, is `-`, or is a path of a feed to something that is no directory.
+    /// It has a scheme, is `-`, or is a feed's path to something other than a directory.
     case feed
-    /// A file, but written as a mirror is.
+    /// It is a file, but is written like a mirror.
     case file
-    /// A directory that is no mirror.
+    /// It is a directory that is no mirror.
     case directory
-    /// A mirror, or nothing that is there.
+    /// It is a mirror, or does not exist.
     case other
   }
 
@@ -138,8 +139,8 @@ extension Tarn {
     return FeedText.isPath(text) ? .feed : .file
   }
 
-  /// Folders that this user's Tarn has made mirrors of, in the order that they were made. One that several paths lead to stands
-  /// there once; the list itself has each path, for a link may lead nowhere one day.
+  /// The folders that this user's Tarn has made mirrors of, in the order of their making. A folder with
+  /// several paths appears once. The list itself has each path, for a link may lead nowhere one day.
   package func knownFolders() -> [String] {
     let mirrors = registry?.mirrors() ?? []
     let counts = Dictionary(mirrors.map { ($0.id, 1) }, uniquingKeysWith: +)
@@ -149,13 +150,14 @@ extension Tarn {
     }.map(\.folder)
   }
 
-  /// The folder of a mirror that a path lies in, as the settings or the list of this user's mirrors have it: the folder may be gone.
+  /// The folder of the mirror that contains a path, by the settings or the list of this user's mirrors: the
+  /// folder may be gone.
   package func knownFolder(around path: String) -> String? {
     let path = absolute(path)
     return (configuredFolders().map { absolute($0.folder) } + knownFolders()).first { isBelow($0, path) }
   }
 
-  /// The mirror that a directory lies in; nil when it lies in none.
+  /// The mirror that contains a directory; `nil` when there is none.
   package func mirrorFolder(containing directory: String) -> String? {
     var path = absolute(directory)
     while true {
@@ -167,7 +169,7 @@ extension Tarn {
 
   // MARK: Parts
 
-  /// Does something to a mirror with its folder locked. A damaged ledger is refused: only a pass makes a new one.
+  /// Runs the body with the mirror's folder locked. A damaged ledger is refused: only a pass makes a new one.
   func withMirror<Result>(
     _ home: FolderHome, _ body: (OpenMirror) throws -> Result
   ) throws(PassFailure) -> Result {
@@ -182,7 +184,7 @@ extension Tarn {
     }
   }
 
-  /// A question to a mirror's ledger. What cannot be read of it is left for the next pass to look at.
+  /// Asks a mirror's ledger. A damaged ledger is marked for the next pass to check.
   func asking<Answer>(
     _ home: FolderHome, _ body: (any LedgerPort) throws -> Answer
   ) throws(PassFailure) -> Answer {
@@ -197,10 +199,11 @@ extension Tarn {
     }
   }
 
-  /// While somebody else holds the folder nothing is said: the next question says it.
+  /// Marks the ledger as damaged. While somebody else holds the folder nothing is written; the next question
+  /// does it.
   private func distrust(_ home: FolderHome) { _ = write(home) { try $0.distrust() } }
 
-  /// - Returns: false when that cannot be: somebody else holds the folder, or nobody may write there.
+  /// - Returns: false when somebody else holds the folder, or it cannot be written.
   func write(_ home: FolderHome, _ body: (SQLiteLedger) throws -> Void) -> Bool {
     guard let lock = try? home.lock() else { return false }
     defer { lock.release() }
@@ -209,7 +212,7 @@ extension Tarn {
     return (try? body(ledger)) != nil
   }
 
-  /// What a crash left is put right before anything is decided about it.
+  /// Recovers from a crash before anything is decided about the mirror.
   func recover(_ mirror: OpenMirror) throws {
     try mirror.engine.prepareOnce {
       try Recovery(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).run()
@@ -222,7 +225,7 @@ extension Tarn {
     } catch  where error.code == .missing {
       return AbsentLedger()
     } catch  where error.code == .older && write(home, { _ in }) {
-      // To open it for writing brings it up to date.
+      // Opening it for writing updates it.
       return try readLedger(home)
     } catch {
       throw PassFailure(error).explained(for: home)

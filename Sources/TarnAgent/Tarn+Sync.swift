@@ -9,7 +9,7 @@ package import TarnRuntime
 import TarnTransfer
 
 extension Tarn {
-  /// One pass; see `Pass.run`.
+  /// Runs one pass; see `Pass.run`.
   package func sync(
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
@@ -23,7 +23,7 @@ extension Tarn {
     }
     func once(_ mirror: OpenMirror) throws(PassFailure) -> PassReport {
       var hasFailed = false
-      // Where nothing was read, nothing is followed: the folder is as it was.
+      // When nothing was read, nothing is followed, and the folder is left as it was.
       defer { mirrors.close(mirror) { if hasFailed { unmake(mirror, made) } } }
       remember(mirror.home)
       do {
@@ -37,13 +37,14 @@ extension Tarn {
     do {
       return try once(mirror)
     } catch  where error.isDamage {
-      // Damage that only reading found: the same as damage found when it was opened.
+      // Damage that only reading finds is handled like damage at the opening.
       return try once(
         mirrors.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil)))
     }
   }
 
-  /// A folder that is gone takes its journal along, unless that lies elsewhere: there it is told, once. Best effort.
+  /// Records the loss of a folder, once, when its journal lies elsewhere; otherwise it is gone with the
+  /// folder. Best effort.
   private func record(loss: PassFailure, of request: SyncRequest) {
     let path = absolute(request.folder)
     guard let state = request.state.map(absolute),
@@ -55,9 +56,10 @@ extension Tarn {
     }
   }
 
-  /// The mirror, open, and what this process made for it. What it made is taken back when it cannot be opened.
+  /// Returns the mirror, open, and the parts that this process made for it. They are taken back when it
+  /// cannot be opened.
   ///
-  /// - Parameter directories: that an earlier try made.
+  /// - Parameter directories: the directories that an earlier attempt made.
   private func openForSync(
     _ request: SyncRequest, retries: Int = 4, made directories: [String] = []
   ) throws(PassFailure) -> (mirror: OpenMirror, made: FolderHome.CreatedParts) {
@@ -75,7 +77,7 @@ extension Tarn {
         try mirrors.open(home, now: now, damage: .setAside(unlessFeedIsLost: request.feed == nil)), made
       )
     } catch {
-      // A first sync of another process failed, and took the mirror back that this one was about to use.
+      // A first sync of another process failed, and took back the mirror that this one was about to use.
       guard retries > 0, error.kind != .locked, isGone(home) else {
         made.takeBack(isUsed: SQLiteLedger.isUsed)
         throw error
@@ -89,7 +91,7 @@ extension Tarn {
     observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
-    // The record stayed where it is, and the folder is a new one.
+    // The record stayed, and the folder is a new one.
     if request.recreate, made.isLinkedAnew { try forgetRows(mirror.ledger) }
     if let name = mirror.setAside {
       observer.pass(
@@ -108,7 +110,8 @@ extension Tarn {
         feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
         stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     } catch {
-      // A slip in what was given now says nothing of the mirror; nor is there one where nothing was read so far.
+      // A mistake in what was given now tells nothing of the mirror, and is not recorded. Neither is it while
+      // nothing was read yet.
       let isKept = !request.givesFiles && !isUnmade(mirror, made)
       if isKept { try? mirror.ledger.apply(Pass.refused(by: error, at: now)) }
       throw error
@@ -123,7 +126,7 @@ extension Tarn {
     return report
   }
 
-  /// All that was in place is fetched again, whatever the policy says of files that are deleted here.
+  /// Forgets all rows, so that everything is fetched again, whatever the policy is for files deleted here.
   private func forgetRows(_ ledger: SQLiteLedger) throws(PassFailure) {
     try PassFailure.translating {
       let rows = try ledger.rows()
@@ -133,7 +136,7 @@ extension Tarn {
     }
   }
 
-  /// Brings parts of a mirror's folder into line without asking the feed; see `Pass.repair`.
+  /// Repairs parts of a mirror's folder without asking the feed; see `Pass.repair`.
   func repair(
     _ regions: [Region], events: [Event], onlyCounts: Bool, _ request: SyncRequest,
     observer: any PassObserver,
@@ -171,15 +174,15 @@ extension Tarn {
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
     let isNamed = request.name != nil || configuredName(at: home.folder) != nil
-    // Only a pass that is no exception makes a mirror one made by hand.
+    // A pass whose options apply only once does not turn a configured mirror into one made by hand.
     if isNamed || !request.isOnce { pass.facts.append((.settings, isNamed ? settingsPlace() : nil)) }
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     return pass
   }
 
-  /// What a sync would do; see `Pass.plan`.
+  /// Plans a sync without making changes; see `Pass.plan`.
   ///
-  /// - Parameter each: gets every action, in order, and whether it is a deletion that would be held.
+  /// - Parameter each: called with every action, in order, and whether it is a deletion that would be held.
   package func plan(
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag,
     each: (_ action: Action, _ isHeld: Bool) -> Void
@@ -222,7 +225,7 @@ extension Tarn {
       }
       return (try location(of: remembered), options)
     }
-    // An earlier Tarn remembered paths as they were given.
+    // An earlier version of Tarn remembered paths as they were given.
     if let remembered, remembered != given.text, try feedText(remembered) != given.text, !request.changeFeed {
       throw PassFailure(
         .usage, code: "other-feed",
@@ -233,8 +236,8 @@ extension Tarn {
     return (given, options)
   }
 
-  /// - Returns: nil for the feed that the mirror remembers.
-  /// - Throws: `usage` for what is no feed, and for given options that make no sense.
+  /// - Returns: the given feed; `nil` for the feed that the mirror remembers.
+  /// - Throws: `usage` for an invalid feed, and for given options that make no sense.
   private func feed(givenBy request: SyncRequest) throws(PassFailure) -> FeedLocation? {
     let given = try request.feed.map { feed throws(PassFailure) in try location(of: feed) }
     _ = try policy(request.options)
@@ -246,7 +249,7 @@ extension Tarn {
     return given
   }
 
-  /// - Parameter request: tells given options from those that the mirror remembers.
+  /// - Parameter request: the request, which tells given options from remembered ones.
   private func policy(
     _ options: PassOptions, of request: SyncRequest? = nil
   ) throws(PassFailure) -> PassPolicy {
@@ -258,7 +261,7 @@ extension Tarn {
     }
   }
 
-  /// What is wrong with an option that nobody gave now, with how to take it back: the mirror remembers it.
+  /// Adds to a failure how to take back the option, when the mirror remembers it and it was not given now.
   private func advised(_ failure: PassFailure, of request: SyncRequest) -> PassFailure {
     guard let name = failure.option, !request.forgetsOptions, request.options.values[name] == nil else {
       return failure
@@ -335,8 +338,7 @@ extension Tarn {
     return downloader
   }
 
-  /// Sees whether a pass chooses other files, or deletes less, than the mirror does by its own options, of the settings or
-  /// remembered.
+  /// Checks whether a pass chooses other files, or deletes less, than the mirror does by its own options.
   private func compare(
     _ pass: inout PassRequest, _ request: SyncRequest, _ ledger: any LedgerPort
   ) throws(PassFailure) {
@@ -348,13 +350,13 @@ extension Tarn {
     pass.choosesOthers = pass.policy.choosesOthers(than: own)
     pass.keepsHold = pass.choosesOthers || own.deletes && !pass.policy.deletes
     guard pass.choosesOthers else { return }
-    // A new list would stand there before files that it names; the one that is there stays.
+    // A new list would appear before the files that it names; the existing one stays.
     pass.policy.keepsList = false
     guard let known, let path = Base64.decode(Array(known.utf8)) else { return }
     pass.policy.filter.exclude = pass.policy.filter.exclude.adding(RelativePath(trusted: path))
   }
 
-  /// The folder and the ledger as they are, without a lock; nothing is made.
+  /// Opens the folder and the ledger as they are, without a lock; nothing is made.
   private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort)
   {
     try refuseEmptyNames(request.folder, request.state)

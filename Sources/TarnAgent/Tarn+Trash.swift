@@ -7,12 +7,12 @@ package import TarnRuntime
 
 /// `tarn trash`.
 extension Tarn {
-  /// What the ledger knows of, and what lies in the trash without a row: a crash or a lost ledger leaves that.
-  /// Answers beside a running pass as well. Rows whose file is gone are left out.
+  /// Returns the files in the trash: those of the ledger, and those without a row, which a crash or a lost
+  /// ledger leaves. Answers during a pass as well. Rows whose file is gone are left out.
   package func trash(folder: String, state: String?) throws(PassFailure) -> [TrashRow] {
     let home = try home(folder: folder, state: state)
     return try asking(home) { ledger in
-      // Files first: a row that comes meanwhile is not taken for missing.
+      // Files come first: a row that is added meanwhile is not taken for missing.
       let files = try home.trashed()
       let rows = try ledger.trash()
       let intents = try Dictionary(ledger.intents().map { ($0.trashName, $0.path) }) { first, _ in first }
@@ -20,7 +20,7 @@ extension Tarn {
       let lying = Dictionary(files.map { ($0.name, $0.identity) }) { first, _ in first }
       let isBusy = home.holder() != nil
       let found = files.filter { !known.contains($0.name) && !(isBusy && intents[$0.name] != nil) }
-      // Where the disk was full their files were removed before them.
+      // On a full disk, files are removed before their rows.
       let present = known.isSubset(of: lying.keys) ? known : Set(try home.trashed().map(\.name))
       return rows.filter { present.contains($0.name) }.map { row in lying[row.name].map(row.lying) ?? row }
         + found.map { file in
@@ -31,7 +31,7 @@ extension Tarn {
     }
   }
 
-  /// Seconds after which the next passes remove what Tarn placed, as the last one did; nil for never.
+  /// The seconds after which passes remove what Tarn placed, as of the last pass; `nil` for never.
   package func trashLifetime(folder: String, state: String?) throws(PassFailure) -> Int64? {
     try asking(home(folder: folder, state: state)) { ledger in
       try ledger.fact(.trashKept).flatMap { Int64($0) }
@@ -40,8 +40,8 @@ extension Tarn {
 
   /// - Parameters:
   ///   - name: an id, the beginning of one, or the path that the file had (the newest one then).
-  ///   - path: where to put it; nil for where it was.
-  ///   - configured: the mirror of the settings that it is.
+  ///   - path: the destination; `nil` for the original path.
+  ///   - configured: the mirror's settings, when it is configured.
   package func restoreTrash(
     folder: String, state: String?, name: String, to path: String?, configured: MirrorSettings? = nil
   ) throws(PassFailure) -> TrashRow {
@@ -58,12 +58,12 @@ extension Tarn {
     }
   }
 
-  /// Refuses to put other bytes where a file of the feed belongs, if the next pass would take them away again.
+  /// Refuses to put other bytes in the place of the feed's file when the next pass would remove them again.
   private func refuseUndone(
     _ row: TrashRow, at target: RelativePath, in mirror: OpenMirror, _ configured: MirrorSettings?
   ) throws {
     let ledger = mirror.ledger
-    // What stands there is never replaced, which is said.
+    // An existing file is never replaced; a later check reports that.
     guard let placed = try ledger.row(target), try mirror.folder.look(target) == nil else { return }
     let options = try configured?.options ?? PassOptions(encoded: ledger.fact(.options) ?? "")
     guard let policy = try? options.policy(),
@@ -83,9 +83,10 @@ extension Tarn {
       hint: "put it elsewhere with --to PATH; or let the mirror keep what is changed here: \(keep)")
   }
 
-  /// What lies in the trash now under these names, each once.
+  /// Returns what lies in the trash now under these names, each once.
   ///
-  /// - Parameter names: ids, the front of one, or paths, which mean every file that had them; none means all.
+  /// - Parameter names: ids, the beginnings of ids, or paths, which mean every file that had them; none means
+  ///   all.
   package func trash(
     folder: String, state: String?, named names: [String]
   ) throws(PassFailure) -> [TrashRow] {
@@ -103,9 +104,10 @@ extension Tarn {
     return rows.filter { wanted.contains($0.name) }
   }
 
-  /// Works on a full disk, too. What went meanwhile is passed over.
+  /// Removes files from the trash for good. Works on a full disk as well. Files that are gone meanwhile are
+  /// skipped.
   ///
-  /// - Parameter names: whole ids.
+  /// - Parameter names: complete ids.
   package func emptyTrash(
     folder: String, state: String?, names: Set<String>, stop: StopFlag
   ) throws(PassFailure) -> EmptyReport {
@@ -115,7 +117,7 @@ extension Tarn {
       guard error.isLackOfSpace, !stop.isSet,
         let early = try? emptyUnrecorded(home(folder: folder, state: state), names), early.files > 0
       else { throw error }
-      // There is room for the ledger now, which forgets what is gone.
+      // There is room for the ledger now, which forgets the removed files.
       var report = try emptyRecorded(folder, state, names, stop: stop)
       report.files += early.files
       report.bytes.addSaturated(early.bytes)
@@ -134,7 +136,7 @@ extension Tarn {
     }
   }
 
-  /// Removes the files alone: not even the ledger's log could be made.
+  /// Removes the files without their rows, when not even the ledger's log fits.
   private func emptyUnrecorded(_ home: FolderHome, _ names: Set<String>) throws -> EmptyReport {
     let folder = try home.open()
     let lock = try OpenMirror.takeLock(home)

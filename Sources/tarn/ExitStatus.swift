@@ -3,7 +3,8 @@ import Glibc
 import TarnCore
 import TarnEngine
 
-/// What the process ends with, and what that means. The numbers of failures are those of `PassFailure.Kind`.
+/// The exit statuses of the process and their meanings. The numbers of failures are those of
+/// `PassFailure.Kind`.
 enum ExitStatus: Int32, CaseIterable {
   case inSync = 0
   case somethingToDo = 2
@@ -21,7 +22,7 @@ enum ExitStatus: Int32, CaseIterable {
   case interrupted = 130
   case terminated = 143
 
-  /// As `tarn help exit-status` prints it.
+  /// The meaning, as `tarn help exit-status` prints it.
   var meaning: String {
     switch self {
     case .inSync:
@@ -45,12 +46,12 @@ enum ExitStatus: Int32, CaseIterable {
     }
   }
 
-  /// - Parameter signal: the one that asked to stop, for `stopped`.
+  /// - Parameter signal: the signal that asked to stop, for `stopped`.
   init(_ kind: PassFailure.Kind, signal: Int32? = nil) {
     self = kind == .stopped ? Self.stopped(by: signal) : ExitStatus(rawValue: kind.exitStatus) ?? .defect
   }
 
-  /// Of a pass that came to its end or was asked to stop.
+  /// The status of a pass that finished or was asked to stop.
   init(_ report: PassReport, signal: Int32? = nil) {
     if report.wasStopped {
       self = Self.stopped(by: signal)
@@ -59,7 +60,7 @@ enum ExitStatus: Int32, CaseIterable {
     }
   }
 
-  /// Of a verification.
+  /// The status of a verification.
   init(_ report: VerifyReport, signal: Int32? = nil) {
     if report.wasStopped {
       self = Self.stopped(by: signal)
@@ -68,7 +69,7 @@ enum ExitStatus: Int32, CaseIterable {
     }
   }
 
-  /// Of an approval.
+  /// The status of an approval.
   init(_ report: ApprovalReport, signal: Int32? = nil) {
     if report.wasStopped {
       self = Self.stopped(by: signal)
@@ -81,14 +82,14 @@ enum ExitStatus: Int32, CaseIterable {
     signal == SIGTERM || signal == SIGHUP ? .terminated : .interrupted
   }
 
-  /// Of several passes, one after the other: a stop goes before a failure, a failure before what is missing.
+  /// The status of several passes: a stop precedes a failure, and a failure precedes missing files.
   static func worst(_ statuses: [ExitStatus]) -> ExitStatus {
     if let stop = statuses.first(where: { $0.rawValue >= 128 }) { return stop }
     if let failure = statuses.first(where: { $0.rawValue >= 64 }) { return failure }
     return statuses.max { $0.rawValue < $1.rawValue } ?? .inSync
   }
 
-  /// Leaves a command with this status; returns when it is 0.
+  /// Ends a command with this status; returns when it is 0.
   func end() throws {
     guard self != .inSync else { return }
     throw ExitCode(rawValue)

@@ -4,15 +4,16 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// Parses the words, runs the command, ends with its exit status.
+/// Parses the command line, runs the command, and ends with its exit status.
 @main
 enum Main {
   static func main() {
-    // First, for the thread of the signals opens files of its own.
+    // This comes first, for the thread of the signals opens files of its own.
     StandardInput.occupy()
     UnusedMemory.shareArenas(4)
     Interruption.shared.start()
-    // Not even the program's name: Swift reads the words from /proc, and an empty list would ask for the help.
+    // Swift reads the words from /proc. If that fails, even the program's name is missing, and the empty list
+    // would print the help.
     guard !CommandLine.arguments.isEmpty else {
       exit(Console.shared.finish(tell(noArguments, isJSON: false)))
     }
@@ -42,14 +43,14 @@ enum Main {
     }
   }
 
-  /// What argument-parser throws: help and version are asked for, the rest is wrong usage.
+  /// Handles an error of argument-parser: help and version were asked for, anything else is wrong usage.
   private static func end(with error: any Error, _ arguments: [String], isJSON: Bool) -> Int32 {
     switch Root.exitCode(for: error) {
     case .success:
       Console.shared.data(HelpText.shown(Root.fullMessage(for: error)))
       return ExitStatus.inSync.rawValue
     case .validationFailure where arguments.first == "---completion":
-      // A shell asks in the midst of somebody's line.
+      // A shell asks while somebody types a line, so nothing is printed.
       return ExitStatus.usage.rawValue
     case .validationFailure:
       let advice = OptionAdvice.first(in: arguments)

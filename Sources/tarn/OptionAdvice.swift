@@ -1,16 +1,16 @@
 import ArgumentParser
 import TarnCore
 
-/// An option that a command does not have, and what was meant by it.
+/// An option that a command does not have, and what was probably meant.
 struct OptionAdvice: Equatable {
-  /// `tarn sync`.
+  /// The command, such as `tarn sync`.
   var command: String
-  /// With its dashes.
+  /// The option, with its dashes.
   var option: String
-  /// A sentence; nil where nothing is known.
+  /// The advice, a sentence; `nil` when there is none.
   var hint: String?
 
-  /// Habits from other tools, by command or for all of them.
+  /// The options of other tools, by command or for all of them.
   private static let habits: [String: [String: String]] = [
     "sync plan": [
       "-j": "--connections N", "--jobs": "--connections N", "-P": "--connections N", "-Z": "--connections N",
@@ -51,7 +51,7 @@ struct OptionAdvice: Equatable {
     ],
   ]
 
-  /// What has no option at all, and why.
+  /// The reasons for options of other tools that have no equivalent.
   private static let answers = [
     "-k": "a certificate is always checked; --cacert FILE trusts one of your own",
     "--insecure": "a certificate is always checked; --cacert FILE trusts one of your own",
@@ -75,7 +75,7 @@ struct OptionAdvice: Equatable {
     "--force": "what is held goes ahead by: tarn approve MIRROR",
   ]
 
-  /// The same of `get`.
+  /// The reasons for `get`.
   private static let downloadAnswers = [
     "-c": "what was fetched is kept, and the same command goes on from there",
     "--continue": "what was fetched is kept, and the same command goes on from there",
@@ -97,12 +97,12 @@ struct OptionAdvice: Equatable {
     "-r": "only the files of the URLs are fetched; for a directory: tarn sync FEED FOLDER",
     "--recursive": "only the files of the URLs are fetched; for a directory: tarn sync FEED FOLDER",
   ]
-  /// What holds for `sync` and `get`.
+  /// The answers that apply to both `sync` and `get`.
   private static let commonAnswers = [
     "-k", "--insecure", "--no-check-certificate", "--progress",
   ]
 
-  /// For a service, or for a shell.
+  /// The advice for a service and for a shell.
   private static let foreground =
     "the agent stays in the foreground; to have it in the background: systemctl --user start tarn, or 'tarn agent &'"
   private static let agentAnswers = [
@@ -111,9 +111,10 @@ struct OptionAdvice: Equatable {
     "--background": foreground, "-b": foreground, "--fork": foreground,
   ]
 
-  /// Why an argument is missing that is there: an option with any number of values has taken it. nil otherwise.
+  /// Explains why a given argument is missing: an option with any number of values has taken it. `nil`
+  /// otherwise.
   ///
-  /// - Parameter message: what is wrong, as argument-parser says it.
+  /// - Parameter message: the error as argument-parser words it.
   static func taker(of message: String, in arguments: [String]) -> String? {
     guard message.hasPrefix("Missing expected argument '<id>'"), arguments.contains("--wake") else {
       return nil
@@ -121,8 +122,8 @@ struct OptionAdvice: Equatable {
     return "--wake takes all words that follow; write the ID before it"
   }
 
-  /// - Parameter arguments: without the program's name.
-  /// - Returns: the first unknown option; nil where all are known.
+  /// - Parameter arguments: the words without the program's name.
+  /// - Returns: the first unknown option; `nil` when all are known.
   static func first(in arguments: [String]) -> OptionAdvice? {
     var type: any ParsableCommand.Type = Root.self
     var path = ["tarn"]
@@ -167,7 +168,7 @@ struct OptionAdvice: Equatable {
   private struct Options {
     private(set) var names: [String] = []
     private var valued: Set<String> = []
-    /// Taken by every command, and listed only where they mean something.
+    /// The options that every command takes, and help lists only where they have a meaning.
     private static let everywhere = [
       "-v", "--verbose", "-y", "--yes", "--no-input", "-h", "--help", "--version",
     ]
@@ -188,10 +189,11 @@ struct OptionAdvice: Equatable {
       names += Self.everywhere
     }
 
-    /// The next word is its value.
+    /// True when the next word is the option's value.
     func takesValue(_ word: String) -> Bool { valued.contains(word) }
 
-    /// The option in a word, of a group such as `-qf` the single one; nil where it is known.
+    /// Returns the unknown option in a word, or the single one in a group such as `-qf`; `nil` when it is
+    /// known.
     func unknown(in word: String) -> String? {
       if word.hasPrefix("--") {
         let name = String(word.prefix { $0 != "=" })

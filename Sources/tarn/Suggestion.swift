@@ -1,9 +1,9 @@
 import ArgumentParser
 import TarnCore
 
-/// What somebody who typed an unknown command meant.
+/// What a user probably meant by an unknown command.
 enum Suggestion {
-  /// Words of other tools for what Tarn does, and the words to type for it.
+  /// The commands of other tools, and the words to type for them in Tarn.
   static let otherWords = [
     "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync",
     "clone": "sync FEED FOLDER", "download": "get", "wget": "get", "curl": "get",
@@ -25,7 +25,7 @@ enum Suggestion {
     "support": "report", "bundle": "report", "version": "--version",
   ]
 
-  /// The same below a command that has commands of its own.
+  /// The words below a command that has subcommands.
   private static let wordsBelow = [
     "tarn trash": [
       "ls": "list", "show": "list", "status": "list", "rm": "empty", "remove": "empty", "delete": "empty",
@@ -48,7 +48,7 @@ enum Suggestion {
     ],
   ]
 
-  /// A word that stands where a command is expected and is none.
+  /// A word that stands for a command and is none.
   struct Unknown: Equatable {
     /// The commands before it: `tarn trash`.
     var command: String
@@ -57,8 +57,8 @@ enum Suggestion {
     var suggestion: String?
   }
 
-  /// - Parameter arguments: without the program's name.
-  /// - Returns: nil when every command in front is known.
+  /// - Parameter arguments: the words without the program's name.
+  /// - Returns: `nil` when every command is known.
   static func unknown(_ arguments: [String]) -> Unknown? {
     var type: any ParsableCommand.Type = Root.self
     var path = "tarn"

@@ -5,8 +5,9 @@ import TarnEngine
 import TarnRuntime
 import TarnSchedule
 
-/// `tarn approve`: at once, or, where a pass of the mirror is at work, as soon as it has ended. What was accepted is in the
-/// agent's record, and outlives it: then it comes before the mirror's next pass.
+/// The command `tarn approve`. It takes effect at once, or, during a pass of the mirror, as soon as that has
+/// ended. An accepted approval is in the agent's record: a later agent carries it out before the mirror's
+/// next pass.
 extension Agent {
   func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
     let mirror = try mirror(name)
@@ -17,7 +18,7 @@ extension Agent {
           "remove dry-run below [mirror.\(name)] of the settings, then: tarn reload; tarn approve \(ShellWord.quote(name))"
       )
     }
-    // Also beside a pass.
+    // Works during a pass as well.
     let held = try ControlFailure.translating {
       try parts.tarn.heldPlan(folder: mirror.settings.folder, state: mirror.settings.state, plan: plan)
     }
@@ -59,20 +60,23 @@ extension Agent {
 
   // MARK: - Beside passes
 
-  /// On the thread of a pass that begins: no approval of its mirror is at work any more, and what was accepted earlier is done.
+  /// Waits until no approval of the mirror is at work, then carries out one that was accepted earlier. Runs
+  /// on the thread of a pass that begins.
   ///
-  /// - Parameter stop: of the pass.
+  /// - Parameter stop: the flag that stops the pass.
   func approveBefore(_ name: String, stop: StopFlag) {
     shared.wait { $0.approving.contains(name) ? nil : () }
     _ = approveAccepted(name, stop: stop)
   }
 
-  /// On the thread of a pass that ended, which still counts as at work.
+  /// Carries out an approval that was accepted during a pass. Runs on the thread of that pass, which still
+  /// counts as at work.
   ///
-  /// - Parameter result: of the pass, which these deletions alone may have kept from being in sync.
+  /// - Parameter result: the outcome of the pass, which these deletions alone may have kept from being in
+  ///   sync.
   /// - Returns: false when the plan has to wait for the next pass.
   func approveAfter(_ name: String, _ result: inout RunOutcome) -> Bool {
-    // The pass's own may be set: it ended, perhaps, because somebody cancelled it.
+    // The pass has its own flag, which may be set: somebody may have cancelled the pass.
     guard let (approval, isOver) = approveAccepted(name, stop: StopFlag()) else { return true }
     switch approval {
     case .success(let report): if isOver { result.add(report) }
@@ -82,7 +86,8 @@ extension Agent {
     return isOver
   }
 
-  /// - Returns: what came of it, and whether that is all; nil when nothing was accepted. The agent that ends leaves it to the next one.
+  /// - Returns: the result, and whether nothing is left to do; `nil` when nothing was accepted. An agent that
+  ///   ends leaves the approval to the next one.
   private func approveAccepted(
     _ name: String, stop: StopFlag
   ) -> (Result<ApprovalReport, PassFailure>, isOver: Bool)? {
@@ -117,7 +122,7 @@ extension Agent {
 }
 
 extension RunOutcome {
-  /// Deletions that were approved while the pass was at work, and have been carried out after it.
+  /// Adds deletions that were approved during the pass and carried out after it.
   mutating func add(_ report: ApprovalReport) {
     let approved = "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
     words?.counts.deleted += report.deleted
@@ -127,7 +132,7 @@ extension RunOutcome {
       if let words, code == "partial" { message = words.notInSync }
       return message += approved
     }
-    // What lies below a file that was held is wanted still: the next pass brings it, and comes soon.
+    // Files below one that was held are still wanted; the next pass fetches them soon.
     let isWhole = words.counts.wanting == 0
     if isWhole {
       outcome = .succeeded

@@ -23,7 +23,7 @@ extension Agent: AgentPort {
     }
   }
 
-  /// A configured name, or the folder of one, by whatever links it is reached.
+  /// Returns the name of a mirror, given by its name or its folder. Links to the folder are followed.
   func find(_ mirror: String) throws(ControlFailure) -> String {
     let (found, others) = shared.withLock { shared -> (String?, [MirrorSettings]) in
       if shared.state.isKnown(mirror) { return (mirror, []) }
@@ -47,7 +47,7 @@ extension Agent: AgentPort {
     guard !shared.withLock({ $0.isEnding }) else {
       throw ControlFailure(.unavailable, code: "ending", "the agent is ending")
     }
-    // Who asks may know that a host is back.
+    // Somebody who asks may know that a host is back.
     budget.tryNow(mirror: name)
     let (run, steering) = shared.change { shared -> (UInt64?, PassSteering?) in
       shared.wasWoken = true
@@ -81,7 +81,7 @@ extension Agent: AgentPort {
           : "\(name) is paused until 'tarn resume \(name)'"))
   }
 
-  /// What is promised holds, also when the next moment is a power cut.
+  /// Saves the record, so that what is promised survives even a power cut.
   func keep(_ answer: ControlAnswer) throws(ControlFailure) -> ControlAnswer {
     guard let trouble = save() else { return answer }
     throw ControlFailure(
@@ -165,12 +165,12 @@ extension Agent: AgentPort {
 }
 
 extension Agent.Shared {
-  /// Nobody gets the pass that was promised: who waits for it hears so at once, or with the end of the one at work.
+  /// Tells that the promised pass will not come: at once, or with the end of the pass at work.
   ///
-  /// - Parameter reason: why, where none is at work.
+  /// - Parameter reason: the reason that is told when no pass is at work.
   fileprivate mutating func withdraw(_ ended: AgentState.Ended, of name: String, _ reason: PassFailure) {
     guard let number = ended.withdrawn else { return }
-    // What it was to do the next one does not.
+    // The next pass does not take over what this one was to do.
     mirrors[name]?.recreates = false
     if ended.hasPass {
       mirrors[name]?.withdrawn = number
@@ -191,7 +191,7 @@ extension TransferPriority {
 }
 
 extension ControlFailure {
-  /// Does the work; every error comes as a `ControlFailure`.
+  /// Runs the body and turns every error into a `ControlFailure`.
   static func translating<Result>(_ body: () throws -> Result) throws(ControlFailure) -> Result {
     do {
       return try body()

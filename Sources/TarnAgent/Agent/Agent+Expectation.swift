@@ -3,8 +3,8 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn sync FEED FOLDER` of a mirror that the agent looks after: its pass follows the settings and nothing else, so what is
-/// asked has to be what they say.
+/// `tarn sync FEED FOLDER` for a mirror of the agent. Its pass follows the settings alone, so the request
+/// must agree with them.
 extension Agent {
   func refuseOther(_ expected: ControlExpectation?, _ name: String) throws(ControlFailure) {
     guard let expected else { return }
@@ -12,7 +12,7 @@ extension Agent {
     if let feed = expected.feed { try refuseOtherFeed(feed, settings) }
     let given = PassOptions(encoded: expected.options ?? "")
     var others = given.changing(settings.options).map(\.rawValue)
-    // The settings have the place of the secret only.
+    // The settings hold only the place of the secret.
     if given.values[.proxy] != nil, settings.secrets[.proxy] != nil, !others.contains("proxy") {
       others.append("proxy")
     }

@@ -4,9 +4,10 @@ import TarnEngine
 import TarnRuntime
 import TarnSchedule
 
-/// What hooks are told of passes.
+/// Notifies hooks of passes.
 extension Agent {
-  /// A pass has the folder, and does its work now. What else reports is no pass.
+  /// Notifies hooks that a pass has the folder and begins its work. Other reporters, such as repairs, are
+  /// ignored.
   func tellBegun(_ name: String, _ number: UInt64) {
     let begun = shared.withLock { shared -> (AgentMirror, AgentWork)? in
       guard let mirror = shared.mirrors[name], let work = mirror.work, work.run == number, !work.hasBegun
@@ -21,8 +22,8 @@ extension Agent {
   }
 
   /// - Parameters:
-  ///   - mirror: with its pass, as it was before the end.
-  ///   - condition: as it is now.
+  ///   - mirror: the mirror with its pass, as it was before the end.
+  ///   - condition: the mirror's condition now.
   func tellEnded(_ mirror: AgentMirror, _ condition: MirrorCondition?, _ result: RunOutcome) {
     guard let work = mirror.work, ![.cancelled, .busy].contains(result.outcome) else { return }
     var events = [HookEvent.ended]
@@ -54,7 +55,7 @@ extension Agent {
 }
 
 extension MirrorCondition {
-  /// nil for what says nothing of the mirror.
+  /// `nil` for an outcome that tells nothing of the mirror.
   init?(_ outcome: RunSchedule.Outcome?) {
     switch outcome {
     case .succeeded: self = .good

@@ -4,9 +4,9 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// What the log says of the agent's mirrors, beside what their passes tell.
+/// Log messages about the agent's mirrors, besides those of their passes.
 extension Agent {
-  /// What it looks after, and what of that it does not begin by itself.
+  /// Logs the number of mirrors, and those whose passes begin only on command.
   func tellMirrors() {
     let mirrors = settings.mirrors
     guard !mirrors.isEmpty else {
@@ -21,15 +21,15 @@ extension Agent {
     parts.log.tell(.notice, Units.count(mirrors.count, "mirror") + rest)
   }
 
-  /// Between two lines about a pass that goes on.
+  /// The time between two log lines about a pass at work.
   static let progressPause = Duration.seconds(60)
 
-  /// When the log is to tell next how far a pass is; nil when none is at work.
+  /// The time of the next log line about the progress of a pass; `nil` when none is at work.
   func nextProgressLine(_ shared: Shared) -> Instant? {
     shared.mirrors.values.lazy.flatMap(\.works).map { $0.told + Self.progressPause }.min()
   }
 
-  /// How far passes are that have been at work for a minute since the log last told.
+  /// Logs the progress of passes that have been at work for a minute since their last log line.
   func tellProgress() {
     let now = parts.clock.monotonic()
     let due = shared.withLock { shared -> [(name: String, progress: PassProgress)] in

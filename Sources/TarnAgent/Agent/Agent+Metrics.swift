@@ -7,7 +7,7 @@ import TarnSchedule
 import TarnServer
 import TarnTransfer
 
-/// The metrics: gathered when somebody asks, of what is known by then.
+/// The metrics, gathered on request from what is known at that time.
 extension Agent {
   package func metrics(withSessions: Bool) -> MetricsPage {
     var page = MetricsPage()
@@ -37,15 +37,15 @@ extension Agent {
     return page
   }
 
-  /// What the mirror's ledger says. It is not read again as long as nobody has written to it.
+  /// Returns the status from the mirror's ledger. It is not read again while nobody has written to it.
   private func kept(_ mirror: AgentMirror, now: Timestamp) -> StatusDocument {
     let settings = mirror.settings
-    // Before the ledger is read: what is written meanwhile shows the next time.
+    // Taken before the ledger is read: a later change shows the next time.
     let stamp = LedgerStamp(folder: settings.folder, state: settings.state)
     let kept = keptStatuses.withLock { $0[settings.name] }
     if let stamp, let kept, kept.stamp == stamp, kept.settings == settings { return kept.document }
     let (document, isTold) = recorded(mirror, problemLimit: 0)
-    // Who holds the folder lets go of it without a word in the ledger.
+    // A process that holds the folder releases it without a change to the ledger.
     let isAtRest = isTold && document.process == nil && stamp?.isSettled(now: now) == true
     keptStatuses.withLock { statuses in
       statuses[settings.name] = stamp.flatMap {
@@ -61,7 +61,7 @@ extension Agent {
 
   // MARK: - The text file
 
-  /// On a thread of its own: a file system that hangs holds up no pass.
+  /// Writes the file on a thread of its own: a file system that hangs delays no pass.
   func writeMetrics() {
     let now = parts.clock.monotonic()
     let path = shared.withLock { shared -> String? in
@@ -84,7 +84,7 @@ extension Agent {
     }
   }
 
-  /// How all stands when the agent ends. What hangs is not waited for.
+  /// Writes the state at the agent's end. Waits two seconds at most, for the file system may hang.
   func writeLastMetrics() {
     guard let path = settings.agent.metricsFile else { return }
     let written = Gate()
@@ -102,7 +102,7 @@ extension Agent {
   private func write(to path: String) {
     let text = String(decoding: metrics(withSessions: true).text(.text), as: UTF8.self)
     let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
-    // Whoever reads the file made the directory: one that is missing is another one.
+    // The reader of the file creates its directory; a missing one is a mistake.
     let isWritten =
       (directory.isEmpty || TextFile.isDirectory(directory))
       && TextFile.replace(path, with: text, mode: 0o644, isDurable: false)

@@ -7,7 +7,8 @@ import TarnSchedule
 import TarnTransfer
 
 extension Agent {
-  /// Reads the settings again and takes them whole, or leaves all as it is. Any thread; one after the other.
+  /// Reads the settings again and takes all of them or none. Callable on any thread; reloads run one after
+  /// the other.
   package func reload() -> ReloadAnswer { reloading.take { readAgain() } }
 
   private func readAgain() -> ReloadAnswer {
@@ -41,7 +42,7 @@ extension Agent {
     }
   }
 
-  /// What becomes of folders that no mirror of the settings has any more.
+  /// Logs which folders are no longer named by the settings.
   ///
   /// - Returns: these folders.
   private func tellLeft(_ before: [MirrorSettings]) -> [String] {
@@ -61,7 +62,7 @@ extension Agent {
 
   private func apply(_ changes: SettingsChanges) {
     let settings = self.settings
-    // Before the mirrors that are gone leave it: one may have another name only.
+    // Read before removed mirrors leave the record: one may only have another name.
     let record = shared.withLock { $0.record }
     var actions: [AgentState.Action] = []
     for name in changes.removed {
@@ -100,7 +101,8 @@ extension Agent {
       .of(code: "reloaded"))
   }
 
-  /// What waits for approval in a mirror that deletes no more is wanted no more. What cannot be looked at now its next pass drops.
+  /// Drops a held plan of a mirror that deletes no more. A mirror that cannot be examined now drops it in its
+  /// next pass.
   private func dropHold(of settings: MirrorSettings) {
     guard (try? settings.options.policy())?.deletes == false,
       let plan = try? parts.tarn.dropHold(folder: settings.folder, state: settings.state)
@@ -113,7 +115,7 @@ extension Agent {
   private func change(_ settings: MirrorSettings) -> [AgentState.Action] {
     let timing = schedules.timing(of: settings)
     let isMoved = shared.withLock { $0.mirrors[settings.name]?.isIn(settings.folder) == false }
-    // Another folder has a history of its own, or none.
+    // Another folder has its own history, or none.
     let other = isMoved ? history(of: settings, nil) : nil
     return shared.withLock { shared in
       let old = shared.mirrors[settings.name]
@@ -125,7 +127,7 @@ extension Agent {
     }
   }
 
-  /// The rates that hold now: of all mirrors together, and of each at work.
+  /// Sets the current rates, of all mirrors together and of each at work.
   func setRates() {
     let now = moment.wall
     let rules = schedules.local
@@ -138,13 +140,13 @@ extension Agent {
       )
     }
     budget.setRate(limit)
-    // A pass and the repairs beside it have the mirror's rate together.
+    // A pass and the repairs beside it share the mirror's rate.
     for (control, table, count) in rates {
       control.set(table.limit(at: now, in: rules).map { max(1, $0 / UInt64(count)) })
     }
   }
 
-  /// When the rate of the settings, or of a mirror, changes next.
+  /// The time of the next change of a rate, in the settings or of a mirror.
   func nextRateChange(_ shared: Shared) -> Timestamp? {
     let now = moment.wall
     let rules = schedules.local

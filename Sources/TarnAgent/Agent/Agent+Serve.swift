@@ -11,7 +11,7 @@ extension Agent {
   ///
   /// - Throws: `locked` when another agent answers at the socket; `configuration` when it cannot be made.
   package func serveAndRun() throws(PassFailure) {
-    // Whoever asks finds all of them.
+    // Clients find all sessions open.
     beginSessions()
     let socket = settings.agent.socket
     if socket == nil {
@@ -36,7 +36,7 @@ extension Agent {
     server.stop()
   }
 
-  /// nil where nobody may ask over the network.
+  /// The listener for metrics; `nil` when the settings name no address.
   private func metricsListener() -> MetricsListener? {
     guard let address = settings.agent.metricsListen else { return nil }
     return MetricsListener(host: address.host, port: address.port) { [weak self] () throws(ControlFailure) in
@@ -44,7 +44,7 @@ extension Agent {
     }
   }
 
-  /// Read anew each time: it may be another one since.
+  /// The token of the metrics, read again each time, for it may have changed.
   private func metricsToken() throws(ControlFailure) -> [UInt8] {
     guard let place = settings.agent.metricsToken else { return [] }
     do throws(PassFailure) {
@@ -55,10 +55,10 @@ extension Agent {
     }
   }
 
-  /// The process ends at once: no socket stays behind. Any thread.
+  /// Removes the sockets when the process ends at once. Callable on any thread.
   package func abandon() { server.withLock { $0 }?.removeFiles() }
 
-  /// The socket for who steers, and, where everyone may know how things stand, one that tells just that.
+  /// The socket for control, and, when everyone may see the status, a second one that shows only that.
   private func sockets(_ path: String) -> [ControlSocket] {
     let access = settings.agent.statusAccess
     guard access != .owner else { return [ControlSocket(path: path, mode: 0o600)] }
@@ -72,7 +72,8 @@ extension Agent {
     return sockets
   }
 
-  /// A user's is for the user alone; the system's may be entered by all, for the sockets have modes of their own.
+  /// Makes the directory of the socket. A user's is private; the system's is open to all, for the sockets
+  /// have modes of their own.
   private func makeDirectory(of path: String) throws(PassFailure) {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return }
     let directory = String(path[..<slash])

@@ -3,7 +3,7 @@ import TarnEngine
 import TarnRuntime
 import TarnSchedule
 
-/// How far a pass has come, and since when it has come no further.
+/// The progress of a pass, and the time since when it has not changed.
 struct PassPace: Sendable {
   private let mark: (phase: PassEvent.Phase, entries: Int, files: Int, bytes: UInt64)
   private let since: Instant
@@ -13,7 +13,8 @@ struct PassPace: Sendable {
     since = if let before, before.mark == mark { before.since } else { now }
   }
 
-  /// It waits for a server for a second or longer: only then nothing happens in these phases.
+  /// True when the pass has waited for a server for a second or longer. Only then nothing happens in these
+  /// phases.
   func isStalled(now: Instant) -> Bool {
     [.reading, .transferring].contains(mark.phase) && now.elapsed(since: since) >= .seconds(1)
   }

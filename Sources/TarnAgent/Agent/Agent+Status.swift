@@ -16,7 +16,7 @@ extension Agent {
       })
   }
 
-  /// The mirrors that are meant: all where none is named.
+  /// The places of the named mirrors, or of all when none is named.
   private func places(of mirrors: [String]) throws(ControlFailure) -> [Tarn.Place] {
     let named = try mirrors.map { mirror throws(ControlFailure) in try find(mirror) }
     return shared.withLock { shared in
@@ -26,7 +26,7 @@ extension Agent {
     }
   }
 
-  /// How the agent itself is.
+  /// The status of the agent itself.
   func document() -> AgentDocument {
     let hooks = hooks.statuses
     return shared.withLock { shared in
@@ -38,7 +38,7 @@ extension Agent {
       document.mostPasses = shared.running.settings.limits.passes
       let transfers = budget.snapshot()
       document.transfers = transfers.running
-      // Most of them wait in their mirror until the budget is asked for a place.
+      // Most of them wait in their mirror before they ask the budget for a place.
       let inMirrors = shared.mirrors.values.reduce(0) { $1.works.reduce($0) { $0 + $1.progress.waiting } }
       document.waiting = max(transfers.waiting, inMirrors)
       document.rate = transfers.bytesPerSecond
@@ -59,7 +59,7 @@ extension Agent {
     }
   }
 
-  /// Bytes per second over all mirrors now; nil for no limit.
+  /// The current bytes per second of all mirrors together; `nil` for no limit.
   func rateLimit(_ shared: Shared) -> UInt64? {
     let now = moment.wall
     if let limit = shared.limit, limit.until.map({ now < $0 }) ?? true { return limit.rate }
@@ -67,7 +67,7 @@ extension Agent {
     return RateTimetable(limits.rates, standard: limits.rate).limit(at: now, in: schedules.local)
   }
 
-  /// - Parameter recorded: what the mirror's ledger says.
+  /// - Parameter recorded: returns the status from the mirror's ledger.
   func document(of name: String, recorded: (AgentMirror) -> StatusDocument) -> StatusDocument? {
     let now = moment
     let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, AgentState.MirrorStatus?)? in
@@ -79,9 +79,9 @@ extension Agent {
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
-    // Of a folder that is away its ledger says nothing. One that was forgotten since begins anew.
+    // The ledger of a missing folder tells nothing. A mirror that was forgotten since begins anew.
     let isNew = document.lastAttempt == nil && document.lastFailure == nil
-    // What was said of a folder that was lost holds no more.
+    // An earlier message about a lost folder no longer applies.
     let isFound = isNew && mirror.lastRun?.code == PassFailure.lostFolder
     document.set(attempt: status?.history.lastAttempt, failure: isFound ? nil : mirror.failure?.message)
     if !isNew, !mirror.settings.isDryRun, document.feedBefore == nil {
@@ -98,7 +98,7 @@ extension Agent {
     document.run = mirror.works.first?.run
     if document.run != nil { document.runKind = mirror.work == nil ? "repair" : "pass" }
     document.lastRun = mirror.lastRun
-    // Another process works at it: what the ledger says counts, as without an agent.
+    // Another process works at the mirror: the ledger's status counts, as without an agent.
     if let process = document.process, process != getpid(), process != 0 { return document }
     if let work = mirror.works.first {
       let others = mirror.works.dropFirst().map { $0.progress.snapshot() }
@@ -119,7 +119,8 @@ extension Agent {
     return document
   }
 
-  /// The ledger has them as the last pass left them: when they are tried again the agent knows, and what was resumed since.
+  /// Corrects problems that the ledger has as the last pass left them. The agent knows when they are tried
+  /// again, and which transfers were resumed.
   private func settle(
     _ problems: inout [StatusDocument.ProblemLine], nextRun: String?, steering: PassSteering
   ) {
@@ -130,9 +131,9 @@ extension Agent {
     }
   }
 
-  /// As the ledger has it; of a mirror that never came to be, what the settings say.
+  /// Returns the status from the ledger, or from the settings for a mirror that does not exist yet.
   ///
-  /// - Returns: also whether that could be told; where it could not, it is failing with the reason.
+  /// - Returns: the status, and whether it could be read. Otherwise the mirror is failing with the reason.
   func recorded(_ mirror: AgentMirror, problemLimit: Int) -> (document: StatusDocument, isTold: Bool) {
     let settings = mirror.settings
     do throws(PassFailure) {
@@ -145,7 +146,7 @@ extension Agent {
     }
   }
 
-  /// The pass at work, which is further than the ledger.
+  /// Shows the progress of the pass at work, which is ahead of the ledger.
   private func show(_ snapshot: PassProgress.Snapshot, in document: inout StatusDocument) {
     document.state = snapshot.phase.rawValue
     document.process = getpid()
@@ -156,7 +157,7 @@ extension Agent {
     let transferring = Set(snapshot.transfers.map(\.path.printable))
     let listed = document.problems.count
     document.problems.removeAll { $0.kind == Problem.Kind.failed.rawValue && transferring.contains($0.path) }
-    // Of a repair: what a pass tries again the ledger knows as pending.
+    // This concerns repairs: entries that a pass tries again are pending in the ledger.
     let tried = min(listed - document.problems.count, document.entries.failed)
     document.entries.failed -= tried
     document.entries.pending += tried
@@ -184,7 +185,7 @@ extension Agent {
         hint: "name the mirror, or give what an earlier answer had as its cursor")
     }
     let page = parts.tarn.events(of: wanted, after: place, limit: min(max(limit, 1), 1000))
-    // There is nothing to tell beside it.
+    // No other mirror has events to show.
     if let unread = page.unread, unread.count == wanted.count { throw ControlFailure(unread[0].failure) }
     return page
   }

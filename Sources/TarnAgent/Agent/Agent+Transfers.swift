@@ -4,9 +4,9 @@ import TarnEngine
 import TarnRuntime
 import TarnTransfer
 
-/// Orders about single transfers: TARGET is `MIRROR:PATH`.
+/// Orders for single transfers, whose TARGET is `MIRROR:PATH`.
 extension Agent {
-  /// Blocks until the pass at work has taken the order.
+  /// Gives an order for a transfer. Blocks until the pass at work has taken it.
   func steer(_ command: ControlCommand, _ name: String, _ bytes: [UInt8]) throws(ControlFailure)
     -> ControlAnswer
   {
@@ -57,7 +57,7 @@ extension Agent {
       )
     }
     let answer = ControlAnswer(given == .done ? done : wasSo, wasSo: given == .wasSo)
-    // Of the orders for one transfer a pause alone outlives the agent.
+    // Only the pause of a transfer outlives the agent.
     return order == .pause ? try keep(answer) : answer
   }
 
@@ -77,9 +77,9 @@ extension Agent {
     return try keep(inNextPass(name, "\(target) goes on", isAtWork: !mirror.works.isEmpty))
   }
 
-  /// What no pass is at work on, and is not in place, is for the next one.
+  /// Leaves a path that no pass works on, and that is not in place, to the next pass.
   ///
-  /// - Returns: nil for what no pass would bring.
+  /// - Returns: `nil` for a path that no pass would fetch.
   private func retryLater(
     _ name: String, _ path: RelativePath, _ target: String
   ) throws(ControlFailure) -> ControlAnswer? {
@@ -93,7 +93,7 @@ extension Agent {
     return try inNextPass(name, "\(target) is tried", isAtWork: isAtWork)
   }
 
-  /// As `tarn explain` has it; nil where that knows nothing of it.
+  /// The state that `tarn explain` tells; `nil` when it knows nothing of the path.
   private func state(of path: RelativePath, _ settings: MirrorSettings) -> String? {
     try? parts.tarn.explain(
       folder: settings.folder, state: settings.state, path: path.bytes, name: path.bytes

@@ -7,18 +7,18 @@ import TarnRuntime
 import TarnSchedule
 import TarnWatch
 
-/// What the agent knows of one folder that is watched.
+/// The agent's knowledge of one watched folder.
 struct WatchedMirror: Sendable {
   let id: WatchID
   let folder: String
   private let rescan: Int64
   var book: WatchState
   let ownWrites = OwnWrites()
-  /// What the journal has to be told.
+  /// The events that wait to be written to the journal.
   private(set) var events: [Event] = []
-  /// Before, it is not tried again.
+  /// The time before which the journal is not tried again.
   private var eventsDue = Instant()
-  /// Why the last repair could not look; nil when it could.
+  /// The reason why the last repair could not look at the folder; `nil` when it could.
   var trouble: String?
 
   init(_ id: WatchID, _ settings: MirrorSettings, now: Instant, random: Double) {
@@ -28,15 +28,15 @@ struct WatchedMirror: Sendable {
     book = WatchState(isWatched: true, hasJournal: false, pace: pace, now: now, random: random)
   }
 
-  /// Whether what the settings say now is watched like this.
+  /// True when the settings still ask for the same watch.
   func isAsIn(_ settings: MirrorSettings) -> Bool {
     settings.folder == folder && settings.rescan == rescan
   }
 
-  /// Of the events that wait, the newest are kept.
+  /// The number of waiting events, at most; the oldest are dropped.
   static let mostEvents = 64
 
-  /// - Returns: whether a repair is due sooner by it, and what is to be told.
+  /// - Returns: whether a repair is due sooner because of the event, and what to log.
   mutating func receive(
     _ event: WatchNews.Event, at moment: (monotonic: Instant, wall: Timestamp), random: Double
   ) -> (isSooner: Bool, notes: [WatchState.Note]) {
@@ -49,14 +49,14 @@ struct WatchedMirror: Sendable {
     return (isSooner, notes)
   }
 
-  /// Whoever takes them tells the journal. Those of a mirror without one wait for it.
+  /// Takes the waiting events, to write them to the journal. Without a journal they stay.
   mutating func takeEvents() -> [Event] {
     guard book.hasJournal else { return [] }
     defer { events = [] }
     return events
   }
 
-  /// The journal could not be told.
+  /// Puts events back that could not be written to the journal.
   mutating func giveBack(_ untold: [Event], now: Instant) {
     guard !untold.isEmpty else { return }
     events = untold + events
@@ -68,7 +68,8 @@ struct WatchedMirror: Sendable {
 
   private static let eventsPause = Duration.seconds(30)
 
-  /// Until there is something to look at or to tell, zero when there is; nil when there is not.
+  /// The time until there is something to examine or to write, zero when there is already; `nil` when there
+  /// is nothing.
   ///
   /// - Parameter isReading: see `WatchState.wait`.
   func wait(now: Instant, isReading: Bool = false) -> Duration? {
@@ -77,16 +78,17 @@ struct WatchedMirror: Sendable {
   }
 }
 
-/// The watched folders: news of them, and the repairs that follow.
+/// The watched folders: their events, and the repairs that follow.
 extension Agent {
   // MARK: - Which are watched
 
-  /// Watches the folders that the settings name, and no others. On the loop's thread, and before it runs.
+  /// Watches the folders that the settings name, and no others. Runs on the loop's thread, or before the
+  /// loop.
   func updateWatches() {
     guard let watcher = watcher.withLock({ $0 }) else { return }
     let now = parts.clock.monotonic()
     let (gone, new) = shared.withLock { shared -> ([WatchID], [(WatchID, MirrorSettings)]) in
-      // One that is removed ends its pass unwatched: another may have its folder from now on.
+      // A removed mirror ends its pass unwatched, for another one may have its folder now.
       let wanted = shared.mirrors.mapValues(\.settings).filter { name, settings in
         settings.watches && !settings.isDryRun && shared.state.isKnown(name)
       }
@@ -118,7 +120,7 @@ extension Agent {
     }
   }
 
-  /// What the mirror's journal is told stays there from now on.
+  /// Notes that the mirror has a journal, which keeps events from now on.
   func begunJournal(_ name: String) {
     shared.change { shared in
       guard let book = shared.watched[name]?.book, !book.hasJournal else { return }
@@ -129,7 +131,7 @@ extension Agent {
 
   // MARK: - News
 
-  /// On the watcher's thread; never blocks for long.
+  /// Takes an event of the watcher. Runs on its thread; never blocks for long.
   func receive(_ news: WatchNews) {
     let known = shared.withLock { shared in
       shared.watchNames[news.id].flatMap { name in
@@ -145,7 +147,7 @@ extension Agent {
     let random = parts.random.unit()
     let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchState.Note]) in
       guard shared.watched[name]?.id == news.id else { return (false, []) }
-      // In its place: a copy of the book would be one of all that waits in it.
+      // Changed in place: a copy of the book would copy everything that waits in it.
       let heard = shared.watched[name]?.receive(news.event, at: (now, when), random: random)
       let losses = heard?.notes.count { $0.code == "watch-lost" } ?? 0
       shared.mirrors[name]?.tally.watchLosses += losses
@@ -163,7 +165,7 @@ extension Agent {
 
   // MARK: - Repairs
 
-  /// Repairs that are due and may begin.
+  /// Returns the repairs that are due and may begin.
   func dueRepairs(_ shared: inout Shared) -> [AgentState.Action] {
     let now = parts.clock.monotonic()
     return shared.watched.keys.sorted().compactMap { name in
@@ -172,7 +174,7 @@ extension Agent {
     }
   }
 
-  /// Until a repair is due that may begin.
+  /// The time until the next repair may begin; `.longest` when none may.
   func repairWait(_ shared: Shared) -> Duration {
     guard shared.state.hasRepairPlace else { return .longest }
     let now = parts.clock.monotonic()
@@ -221,15 +223,16 @@ extension Agent {
   private struct Repair {
     let mirror: String
     let run: UInt64
-    /// Of whom it is; the mirror may be watched anew since. nil when nothing is looked at.
+    /// The watch that the repair belongs to; the mirror may have a new one since. `nil` when nothing is
+    /// examined.
     let watch: WatchID?
     var regions: [Region] = []
     var events: [Event] = []
-    /// It has looked at the folder.
+    /// True once it has examined the folder.
     var isBringing = false
   }
 
-  /// Another repair may look at the folder.
+  /// Notes that the repair has examined the folder, so that another one may.
   private func beginBringing(_ repair: Repair, looked duration: Duration) {
     let (now, random) = (parts.clock.monotonic(), parts.random.unit())
     shared.change { shared in
@@ -265,7 +268,7 @@ extension Agent {
         }
         if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
-      // That pass asked another folder.
+      // The failure of the last pass no longer applies: the folder could be examined.
       isBack = repair.watch != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
       if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
@@ -286,9 +289,9 @@ extension Agent {
     tellListeners()
   }
 
-  /// A pass of the mirror has looked at the whole folder.
+  /// Notes that a pass of the mirror has examined the whole folder.
   ///
-  /// - Parameter since: when it began.
+  /// - Parameter since: the time when the pass began.
   func looked(_ name: String, since: Instant) {
     shared.withLock { shared in
       shared.watched[name]?.book.looked(
@@ -298,7 +301,8 @@ extension Agent {
     watchIfMissing(name)
   }
 
-  /// By its first pass a folder is there, and somebody may change it before it would be tried again.
+  /// Watches a folder that was missing. The first pass makes it, and it may change before the watch would be
+  /// tried again.
   func watchIfMissing(_ name: String) {
     let missing = shared.withLock { shared in
       shared.watched[name].flatMap { $0.book.isMissing ? (id: $0.id, folder: $0.folder) : nil }
@@ -307,43 +311,44 @@ extension Agent {
   }
 }
 
-/// How a repair ended.
+/// The outcome of a repair.
 struct RepairOutcome: Sendable {
-  /// It looked at all that it was to look at.
+  /// True when it examined everything that it was to examine.
   var isDone: Bool
-  /// No mirror is there. Where there never was one, its first pass makes it; where there was one, it may come back, and with
-  /// it what was to be looked at.
+  /// True when there is no mirror. Its first pass makes one that never was; a lost one may come back, with
+  /// what was to be examined.
   var hasNoMirror = false
-  /// By an order, or by another manifest: that says nothing of the folder.
+  /// True when an order or another manifest ended it, which tells nothing of the folder.
   var wasStopped = false
   var needsPass = false
-  /// It did not know what is wanted by these settings, and can tell nothing of what changed: only a pass can.
+  /// True when it did not know what these settings want. Only a pass can tell what changed.
   var wasBlind = false
   var wantsCount = false
   /// See `RepairReport`.
   var lookTime = Duration.zero
-  /// What it was to tell the journal is there.
+  /// True when the events that it was to write are in the journal.
   var hasTold = false
-  /// Something in the folder is as it should be again.
+  /// True when it put something in the folder right.
   var hasChanges = false
-  /// For the log; nil for nothing worth a word.
+  /// The message for the log; `nil` when there is none.
   var message: String?
   var code = "repaired"
   var level = Logger.Level.info
 
   init(isDone: Bool) { self.isDone = isDone }
 
-  /// What kept it from its work is over soon.
+  /// True when the obstacle is expected to be over soon.
   var isBusy: Bool { code == "folder-busy" || wasStopped }
 
   /// - Parameters:
-  ///   - isWholeLook: at all of the folder, as after each start: nobody knows that anything changed.
-  ///   - command: what brings a pass, where none comes by itself.
+  ///   - isWholeLook: true when it examined the whole folder, as after each start; then nobody knows of a
+  ///     change.
+  ///   - command: the command that starts a pass, when none comes by itself.
   init(_ report: RepairReport, isWholeLook: Bool, command: String?) {
     wasStopped = report.report.wasStopped || report.isSuperseded
     isDone = !wasStopped
     hasTold = report.hasJournal
-    // Of a mirror that no pass of an agent has read so far its schedule says when.
+    // A mirror whose catalog no pass of an agent has read waits for its schedule.
     needsPass = report.needsPass && !(report.hasNoCatalog && isWholeLook && !report.hadCatalog)
     wasBlind = needsPass && report.hasNoCatalog
     wantsCount = report.wantsCount
@@ -366,7 +371,7 @@ struct RepairOutcome: Sendable {
     isDone = false
     code = failure.code
     if failure.kind == .stopped { return }
-    // A pass may have made the folder, and taken it away before it could be opened here.
+    // A pass may have made the folder, and removed it before it could be opened here.
     if ["no-folder", "not-a-mirror", FolderFailure.Code.missing.rawValue].contains(failure.code) {
       hasNoMirror = true
       return

@@ -9,25 +9,25 @@ package import TarnServer
 import TarnTransfer
 import TarnWatch
 
-/// The long-running agent: settings, schedules, one pass per mirror at a time. What it decides is in `AgentState`; here it is
-/// carried out.
+/// The long-running agent: settings, schedules, one pass per mirror at a time. `AgentState` decides, the
+/// agent carries out.
 ///
-/// `run` is the loop, on the thread that calls it. All other calls come from any thread, and never wait for a pass: they
-/// change or read what is behind the lock, and wake the loop.
+/// `run` is the loop, on the thread that calls it. All other calls come from any thread and never wait for a
+/// pass. They read or change what the lock guards, and wake the loop.
 package final class Agent: Sendable {
-  /// What the agent is made of.
+  /// The parts that an agent is made of.
   package struct Parts: Sendable {
     package var tarn: Tarn
     package var paths: SettingsPaths
-    /// Reads the settings; blocks for as long as the files do.
+    /// Reads the settings; blocks for as long as the disk does.
     package var load: @Sendable () -> LoadedSettings
     package var log: Logger
     let logOutput: LogOutput
-    /// The log's form is given on the command line: the settings' counts for nothing.
+    /// True when the command line gives the log's form, which the settings then do not change.
     package var keepsLogForm = false
     package var clock: any Clock = SystemClock()
     package var random: any RandomSource = SystemRandom()
-    /// The process's environment, for what systemd says in it.
+    /// The environment of the process, for the variables of systemd.
     package var environment: [String: String]
 
     package init(
@@ -50,30 +50,30 @@ package final class Agent: Sendable {
     var settingsRead: Timestamp
     var rejected: [String] = []
     var needRestart: [String] = []
-    /// `tarn limit`, until the timetable's next row.
+    /// The limit of `tarn limit`, until the timetable's next row.
     var limit: (rate: UInt64?, until: Timestamp?)?
     var isEnding = false
     var wasWoken = false
     var wantsReload = false
     var record: AgentRecord
-    /// The last try to write it failed.
+    /// True when the last attempt to write the record failed.
     var isUnsaved = false
     var listeners: [UInt64: @Sendable () -> Void] = [:]
     var lastListener: UInt64 = 0
-    /// Mirrors whose held plan is carried out by who asked for it; their passes wait.
+    /// The mirrors whose held plan a command carries out now; their passes wait.
     var approving: Set<String> = []
-    /// By the mirror's name.
+    /// The watched folders, by the mirror's name.
     var watched: [String: WatchedMirror] = [:]
     var watchNames: [WatchID: String] = [:]
     var lastWatch: UInt64 = 0
     var metricsPace = MetricsPace()
-    /// The last try to write the text file failed.
+    /// True when the last attempt to write the text file failed.
     var hasMetricsTrouble = false
 
-    /// A pass of the mirror is at work, and has not looked at the folder so far.
+    /// True while a pass of the mirror is at work and has not examined the folder yet.
     func isReading(_ name: String) -> Bool { mirrors[name]?.work?.hasLooked == false }
 
-    /// Nothing is at work in the mirror any more: one that the settings had no longer goes now.
+    /// Removes a mirror that the settings no longer have, once nothing is at work in it.
     mutating func dropIfRemoved(_ name: String) {
       if !state.isKnown(name), mirrors[name]?.works.isEmpty != false { mirrors[name] = nil }
     }
@@ -85,28 +85,28 @@ package final class Agent: Sendable {
   let schedules: Schedules
   let notifier: ServiceNotifier
   let shared: LockedCondition<Shared>
-  /// While the loop runs.
+  /// The watcher, while the loop runs.
   let watcher = Locked<WatcherProcess?>(nil)
-  /// Once it answers.
+  /// The control server, once it answers.
   let server = Locked<ControlServer?>(nil)
-  /// What ledgers said when they were last read for the metrics.
+  /// The statuses that were last read from ledgers for the metrics, by the mirror's name.
   let keptStatuses = Locked<[String: KeptStatus]>([:])
-  /// One reload at a time, and one save.
+  /// Lets only one reload, and one save, run at a time.
   let reloading = Turns()
   private let saving = Turns()
-  /// One text file of metrics at a time.
+  /// Lets only one text file of metrics be written at a time.
   let writing = Turns()
   let hooks: Hooks
-  /// nil where nothing is recorded.
+  /// The lock on the state directory; `nil` when nothing is recorded.
   private let lock: FileLock?
   private let ownSessions: Sessions?
-  /// nil where there is no place for them.
+  /// The sessions; without a place for them, a port that has none.
   package var sessions: any SessionPort { ownSessions ?? NoSessions() }
 
   /// Reads the settings and what an earlier agent left.
   ///
-  /// - Throws: `configuration` when the settings have errors, which are in the log by then; `locked` when another agent uses
-  ///   the state directory.
+  /// - Throws: `configuration` when the settings have errors, which are in the log already; `locked` when
+  ///   another agent uses the state directory.
   package init(_ parts: Parts) throws(PassFailure) {
     let loaded = parts.load()
     for problem in loaded.problems { parts.log.tell(problem) }
@@ -156,7 +156,7 @@ package final class Agent: Sendable {
     budget.onAsked { [weak self] in self?.wake() }
   }
 
-  /// Of each mirror.
+  /// The feed of each mirror, by the mirror's name.
   static func feeds(_ settings: Settings) -> [String: String] {
     Dictionary(settings.mirrors.map { ($0.name, $0.feed) }) { first, _ in first }
   }
@@ -178,7 +178,7 @@ package final class Agent: Sendable {
     notifier.ready(summary())
     tellMirrors()
     var wasBusy = false
-    /// Since when nothing is at work, until what that left in memory was dropped.
+    /// The time since when nothing is at work; `nil` once the leftovers in memory were dropped.
     var idleSince: Instant?
     while true {
       notifier.alive()
@@ -191,7 +191,7 @@ package final class Agent: Sendable {
         let isIdle = shared.state.isIdle
         return (actions, isIdle, shared.isEnding && isIdle)
       }
-      // What passes needed goes back to the system: it may be hours until the next one.
+      // The memory of passes goes back to the system: the next pass may be hours away.
       if wasBusy, isIdle {
         UnusedMemory.giveBack()
         idleSince = parts.clock.monotonic()
@@ -239,11 +239,11 @@ package final class Agent: Sendable {
       return (shared.state.end(), shared.mirrors.values.flatMap { $0.works.map(\.stop) })
     }
     for action in actions { carryOut(action) }
-    // Also of approvals after a pass that was asked to end before.
+    // This also stops approvals that follow a pass already asked to end.
     for stop in stops { stop.set() }
   }
 
-  /// SIGHUP: the settings are read again by the loop. Any thread.
+  /// Asks the loop to read the settings again, as SIGHUP does. Callable on any thread.
   package func askReload() {
     shared.change { shared in
       shared.wantsReload = true
@@ -258,7 +258,7 @@ package final class Agent: Sendable {
     }
   }
 
-  /// By then the news of what a pass wrote have come.
+  /// How long to wait for the watcher's events about what a pass wrote.
   private static let afterglow = Duration.seconds(5)
 
   private func forgetOwnWrites() {
@@ -275,7 +275,7 @@ package final class Agent: Sendable {
       if shared.running.settings.agent.metricsFile != nil {
         waits.append(shared.metricsPace.wait(now: now.monotonic))
       }
-      // Events of a pass of another process are seen by looking.
+      // Events of a pass in another process are found by polling.
       if !shared.listeners.isEmpty { waits.append(.seconds(1)) }
       return max(.milliseconds(1), waits.min() ?? most)
     }
@@ -300,7 +300,7 @@ package final class Agent: Sendable {
     }
   }
 
-  /// With its share of the mirror's rate, for as long as it is at work; see `setRates`.
+  /// Returns a new work with its share of the mirror's rate while it lasts; see `setRates`.
   func work(_ run: UInt64, of mirror: AgentMirror?) -> AgentWork {
     let count = UInt64((mirror?.works.count ?? 0) + 1)
     let rate = mirror?.rates.limit(at: moment.wall, in: schedules.local).map { max(1, $0 / count) }
@@ -338,7 +338,7 @@ package final class Agent: Sendable {
 
   private func ended(_ name: String, _ run: UInt64, _ outcome: RunOutcome) {
     var result = outcome
-    // An agent that comes after this one knows nothing else of what was asked by answers for files.
+    // The record holds a host's Retry-After from answers for files; a later agent has no other source.
     if [.failedTransient, .failedPermanent].contains(result.outcome), result.hints.retryAfter == nil {
       result.hints.retryAfter = budget.askedRest(mirror: name)
     }
@@ -347,7 +347,7 @@ package final class Agent: Sendable {
     while !isOver {
       let isSettled = approveAfter(name, &result)
       isOver = shared.change { shared in
-        // A plan that was approved in this very moment goes first.
+        // A plan that was approved at this very moment goes first.
         guard !isSettled || shared.isEnding || shared.mirrors[name]?.approved == nil else { return false }
         shared.state.ended(
           name, result.outcome, hints: result.hints, hasReadFeed: result.hasReadFeed, now: moment,
@@ -378,7 +378,7 @@ package final class Agent: Sendable {
     parts.log.tell(result.level, result.message, .of(mirror: name, code: result.code))
   }
 
-  /// What hosts ask for by their answers for files; the feed's host has answered by then.
+  /// Notes the Retry-After of answers for files; the feed's host has answered before.
   private func noteAsked() {
     let names = shared.withLock { shared in
       shared.state.running.filter {
@@ -388,13 +388,14 @@ package final class Agent: Sendable {
     for name in names { setAsked(name, budget.askedRest(mirror: name).map(Double.init)) }
   }
 
-  /// Kept at once, while the pass is at work: whoever ends the agent does not make its successor ask sooner.
+  /// Notes a Retry-After and wakes the loop, which saves it during the pass. An agent that follows does not
+  /// ask sooner.
   func setAsked(_ name: String, _ seconds: Double?) {
     let isNews = shared.withLock { $0.state.setAsked(name, seconds, now: moment) }
     if isNews { wake() }
   }
 
-  /// Another process works at the folder, which is told once for each that does: it is tried again and again.
+  /// Logs that another process works at the folder. Attempts repeat, so the log tells it once per process.
   func tellBusy(_ name: String, _ message: String) {
     let isNew = shared.withLock { shared in
       defer { shared.mirrors[name]?.busy = message }
@@ -406,9 +407,9 @@ package final class Agent: Sendable {
 
   // MARK: - Mirrors
 
-  /// Takes a mirror of the settings in. Reads its ledger, so not with the lock held.
+  /// Adds a mirror of the settings. Reads its ledger, so the lock must not be held.
   ///
-  /// - Parameter record: what is remembered of it; nil for what was saved last.
+  /// - Parameter record: the record of the mirror; `nil` for the one that was saved last.
   func add(_ settings: MirrorSettings, record: AgentRecord? = nil) {
     let kept = shared.withLock { shared in
       (record ?? shared.record).mirror(settings, among: shared.running.settings.mirrors.map(\.name))
@@ -425,7 +426,7 @@ package final class Agent: Sendable {
       mirror.failure = kept?.failure
       mirror.condition = kept?.condition ?? MirrorCondition(kept?.history.lastOutcome)
       mirror.approved = kept?.approved
-      // A pass that still ends belongs to the mirror that had the name before.
+      // A pass that is still ending belongs to the earlier mirror of that name.
       mirror.work = old?.work
       mirror.repairs = old?.repairs ?? []
       mirror.withdrawn = old?.withdrawn
@@ -439,16 +440,16 @@ package final class Agent: Sendable {
     }
   }
 
-  /// What the ledger says of the last pass, whoever made it, and what the last agent remembers.
+  /// Combines the last pass in the ledger, whoever made it, with what the last agent recorded.
   func history(of settings: MirrorSettings, _ kept: AgentRecord.Mirror?) -> RunSchedule.History {
     var history = kept?.history ?? RunSchedule.History()
     let recorded = parts.tarn.history(of: settings)
-    // Of a mirror that was not the agent's only its folder tells.
+    // Only the folder tells of a mirror that was not the agent's.
     if kept == nil { history.wasCutShort = recorded.wasCutShort }
     history.lastAttempt = [recorded.lastAttempt, history.lastAttempt].compactMap(\.self).max()
     history.lastSuccess = recorded.lastSuccess
     if let success = recorded.lastSuccess, let attempt = kept?.history.lastAttempt, success > attempt {
-      // Somebody synced by hand since.
+      // Somebody has synced by hand since.
       history.failures = 0
       history.lastOutcome = .succeeded
       history.wasCutShort = false
@@ -458,9 +459,9 @@ package final class Agent: Sendable {
 
   // MARK: - The record
 
-  /// Writes down what is to outlive the agent, if it changed.
+  /// Saves what is to outlive the agent, if it changed.
   ///
-  /// - Returns: why that may be forgotten with the agent; nil when it is not.
+  /// - Returns: the reason why it could not be saved; `nil` when it is.
   @discardableResult
   func save() -> String? {
     guard let directory = parts.paths.state else { return nil }
@@ -501,7 +502,7 @@ package final class Agent: Sendable {
 
   private static let ending = "ending; what was fetched is kept"
 
-  /// For `systemctl status`.
+  /// The summary for `systemctl status`.
   private func summary() -> String {
     shared.withLock { shared in
       guard !shared.isEnding else { return Self.ending }

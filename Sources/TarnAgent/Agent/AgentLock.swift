@@ -2,13 +2,14 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// One agent per state directory, whatever its socket: a second one would replace the record of the first. A lock on
-/// `agent.lock` there, which names its holder, held until the last reference or the process ends.
+/// The lock that lets only one agent use a state directory: a second one would replace the record of the
+/// first. It is a lock on `agent.lock`, which names its holder. The last reference, or the end of the
+/// process, releases it.
 enum AgentLock {
   /// - Parameters:
-  ///   - directory: the agent's state directory; made if need be.
-  ///   - warn: hears why there is no lock, with what to do.
-  /// - Returns: nil where none can be had: a second agent would not be noticed.
+  ///   - directory: the agent's state directory, made when it is missing.
+  ///   - warn: called with the reason why there is no lock, and what to do.
+  /// - Returns: `nil` when no lock can be had; then a second agent would not be noticed.
   /// - Throws: `locked` when another agent holds it.
   static func acquire(_ directory: String, warn: (String) -> Void) throws(PassFailure) -> FileLock? {
     TextFile.makeDirectories(directory)
@@ -40,7 +41,8 @@ enum AgentLock {
         : "make its directory writable, or give the agent another one (\(variables))")
   }
 
-  /// What names the state directory: root's agent is the system's, and does not look at a user's directories.
+  /// The variables that name the state directory. The agent of root is the system's, and ignores a user's
+  /// directories.
   private static var variables: String {
     geteuid() == 0 ? "STATE_DIRECTORY" : "STATE_DIRECTORY, XDG_STATE_HOME"
   }

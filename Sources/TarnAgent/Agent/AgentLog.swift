@@ -5,18 +5,18 @@ import TarnCore
 import TarnFolder
 package import TarnRuntime
 
-/// Where the agent's messages go: one line each on standard error, or an entry of the journal with its fields. Any thread; lines
-/// are written whole.
+/// The destination of the agent's messages: lines on standard error, or entries of the journal with fields.
+/// Callable on any thread; each line is written whole.
 package final class LogOutput: Sendable {
-  /// How a message is written.
+  /// The form of a message.
   package enum Form: Sendable {
-    /// With its time.
+    /// A line with its time.
     case text
-    /// `<6>text`: what systemd makes a priority of (sd-daemon(3)).
+    /// A line `<6>text`, whose number systemd takes as the priority (sd-daemon(3)).
     case prefixed
-    /// A JSON document per line.
+    /// A line with a JSON document.
     case json
-    /// The journal's own protocol, each field by itself.
+    /// An entry in the journal's native protocol, with separate fields.
     case journal
   }
 
@@ -27,7 +27,7 @@ package final class LogOutput: Sendable {
   private let write: @Sendable ([UInt8]) -> Void
   private let journal: String
 
-  /// - Parameter write: for lines; standard error by itself.
+  /// - Parameter write: writes a line; standard error by default.
   package init(
     _ form: Form, clock: any Clock = SystemClock(), journal: String? = nil,
     write: (@Sendable ([UInt8]) -> Void)? = nil
@@ -38,9 +38,10 @@ package final class LogOutput: Sendable {
     self.write = write ?? { TextFile.writeAll($0, to: STDERR_FILENO) }
   }
 
-  /// The form that fits where standard error leads: the journal when systemd says that it is connected to it.
+  /// The form for the destination of standard error: the journal when systemd says that it is connected to
+  /// it.
   ///
-  /// - Parameter environment: `JOURNAL_STREAM` is looked at (systemd.exec(5)).
+  /// - Parameter environment: the environment, of which `JOURNAL_STREAM` is used (systemd.exec(5)).
   package static func form(environment: [String: String]) -> Form {
     guard let stream = environment["JOURNAL_STREAM"] else { return .text }
     let parts = stream.split(separator: ":")
@@ -51,7 +52,7 @@ package final class LogOutput: Sendable {
     return access(journalSocket, W_OK) == 0 ? .journal : .prefixed
   }
 
-  /// As the settings want it; `auto` is where standard error leads.
+  /// Sets the form of the settings; `auto` follows the destination of standard error.
   func set(_ format: AgentSettings.LogFormat, environment: [String: String]) {
     switch format {
     case .auto: set(Self.form(environment: environment))
@@ -63,7 +64,8 @@ package final class LogOutput: Sendable {
 
   package func set(_ form: Form) { self.form.withLock { $0 = form } }
 
-  /// - Parameter message: escaped here. Only an entry of the journal has more than one line.
+  /// - Parameter message: the message, which is escaped here. Only an entry of the journal has more than one
+  ///   line.
   fileprivate func write(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) {
     let front = fields.mirror.map { "\(Printable.escape($0)): " } ?? ""
     let text = front + Message.safe(message)
@@ -76,12 +78,12 @@ package final class LogOutput: Sendable {
         Message.safe(String($0))
       }
       let entry = Self.entry(level, front + lines.joined(separator: "\n"), fields)
-      // Where the journal is away the plain way still works.
+      // Without a journal, standard error still works.
       if !send(entry) { line("<\(level.priority)>\(text)") }
     }
   }
 
-  /// One datagram; what is too long for one goes as a file of memory's.
+  /// Sends one datagram; an entry that is too long for one goes as a memory file.
   private func send(_ entry: [UInt8]) -> Bool {
     Datagram.send(entry, to: journal) || SealedMemory(entry)?.send(to: journal) == true
   }
@@ -90,7 +92,7 @@ package final class LogOutput: Sendable {
 
   private func line(_ text: String) { write(Array("\(text)\n".utf8)) }
 
-  /// Fields of the journal's native protocol.
+  /// Returns the fields in the journal's native protocol.
   private static func entry(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) -> [UInt8] {
     let named: [(String, String?)] = [
       ("MESSAGE", message), ("PRIORITY", String(level.priority)), ("SYSLOG_IDENTIFIER", "tarn"),
@@ -100,8 +102,8 @@ package final class LogOutput: Sendable {
     return named.flatMap { name, value in value.map { field(name, $0) } ?? [] }
   }
 
-  /// `NAME=value`; a value of several lines has its length in front (eight bytes, the lowest first), so that none of them is taken
-  /// for a field.
+  /// Returns `NAME=value`. A value of several lines has its length in front (eight bytes, little-endian), so
+  /// that no line of it is taken for a field.
   private static func field(_ name: String, _ value: String) -> [UInt8] {
     let bytes = Array(value.utf8)
     guard bytes.contains(0x0A) else { return Array("\(name)=".utf8) + bytes + [0x0A] }
@@ -127,7 +129,7 @@ package final class LogOutput: Sendable {
   }
 }
 
-/// Which mirror, which path, which code: what a journal can be searched by.
+/// The fields of a message that the journal can be searched by: mirror, path, code.
 extension Logger.Metadata {
   fileprivate var mirror: String? { self["mirror"]?.description }
   fileprivate var code: String? { self["code"]?.description }
@@ -141,7 +143,7 @@ extension Logger.Metadata {
 }
 
 extension Logger.Level {
-  /// As syslog(3) counts them.
+  /// The severity, with the numbers of syslog(3).
   fileprivate var priority: Int {
     switch self {
     case .critical: 2
@@ -154,7 +156,7 @@ extension Logger.Level {
   }
 }
 
-/// swift-log's way to an output.
+/// Passes the messages of swift-log to an output.
 private struct OutputHandler: LogHandler {
   let output: LogOutput
   var logLevel: Logger.Level
@@ -172,12 +174,12 @@ private struct OutputHandler: LogHandler {
 }
 
 extension Logger {
-  /// Says what is at least as important as a level.
+  /// Logs messages of at least the given level.
   package init(_ output: LogOutput, level: Logger.Level = .info) {
     self.init(label: "tarn") { _ in OutputHandler(output: output, logLevel: level) }
   }
 
-  /// - Parameter message: one line; escaped where it is written.
+  /// - Parameter message: one line, escaped where it is written.
   func tell(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata = [:]) {
     log(level: level, "\(message)", metadata: fields)
   }

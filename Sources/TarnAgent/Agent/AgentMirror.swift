@@ -4,66 +4,66 @@ import TarnEngine
 import TarnRuntime
 import TarnSchedule
 
-/// A pass or a repair that is at work.
+/// A pass or a repair at work.
 struct AgentWork: Sendable {
   let run: UInt64
-  /// For whom it is told to: a number that no other agent's pass has.
+  /// The id that hooks are told, unique among the passes of all agents.
   let rid: String
   let began: Instant
   let progress: PassProgress
-  /// Ends it, or the approval that it carries out at the moment.
+  /// Stops the work, or the approval that it carries out at the moment.
   var stop: StopFlag
-  /// Of a pass: hooks were told that it does its work.
+  /// True once hooks were notified of the pass; unused in repairs.
   var hasBegun = false
-  /// Of a pass: it has looked at the folder, or found that it need not.
+  /// True once the pass has examined the folder, or found that it need not; unused in repairs.
   var hasLooked = false
   let rateControl: RateControl
-  /// When the log last told of it.
+  /// The time of the last log line about its progress.
   var told: Instant
-  /// When the log last told why a transfer is tried again.
+  /// The time of the last log line about a transfer that is tried again.
   var toldTrouble: Instant?
-  /// Of its progress, when that was last looked at.
+  /// The pace at the last check of its progress.
   var pace: PassPace?
-  /// Why it waits, as it last said; nil once it goes on.
+  /// The reason why it waits, as it last said; `nil` once it goes on.
   var trouble: PassTrouble?
 }
 
-/// One mirror of a running agent: its settings, and what is at work.
+/// One mirror of a running agent: its settings, and its work.
 struct AgentMirror: Sendable {
   var settings: MirrorSettings
   /// The pass at work, from its beginning to its end.
   var work: AgentWork?
   /// The repairs at work, the oldest first.
   var repairs: [AgentWork] = []
-  /// The number of a pass that was cancelled before it began: who waits for it hears of the end of the one at work, which may not
-  /// have begun its work so far.
+  /// The number of a pass that was cancelled before it began. Those who wait for it are told with the end of
+  /// the pass at work.
   var withdrawn: UInt64?
-  /// Somebody asked that the next pass makes the folder anew.
+  /// True when the next pass is to make the folder anew.
   var recreates = false
-  /// Of its transfers, one by one.
+  /// The orders for single transfers.
   var steering = PassSteering()
   var priority = ControlCommand.Priority.normal
-  /// Why the last pass did not do its work; nil when it did.
+  /// The reason why the last pass did not do its work; `nil` when it did.
   var failure: PassFault?
-  /// How it is, as hooks were told; nil while nothing is known.
+  /// The condition that hooks were told; `nil` while it is unknown.
   var condition: MirrorCondition?
-  /// The rate that the settings ask for by the time of day.
+  /// The rates of the settings by the time of day.
   var rates: RateTimetable {
     RateTimetable(
       settings.rates, standard: settings.options.last(.limitRate).flatMap { Units.rate($0) ?? nil })
   }
-  /// A held plan that may go ahead as soon as no pass is at work.
+  /// The id of a held plan that goes ahead as soon as no pass is at work.
   var approved: String?
-  /// What was last said of another process that holds the folder; nil once the agent has it again.
+  /// The last log message about another process that holds the folder; `nil` once the agent has it again.
   var busy: String?
-  /// How the last pass ended, for who waits for it.
+  /// The end of the last pass, for those who wait for it.
   var lastRun: StatusDocument.LastRun?
   var tally = MirrorTally()
 
-  /// What is at work, the pass first.
+  /// Everything at work, the pass first.
   var works: [AgentWork] { (work.map { [$0] } ?? []) + repairs }
 
-  /// Changes what is at work under a number.
+  /// Changes the pass or repair with a number.
   mutating func change(_ run: UInt64, _ body: (inout AgentWork) -> Void) {
     if var known = work, known.run == run {
       body(&known)
@@ -75,7 +75,7 @@ struct AgentMirror: Sendable {
 
   init(_ settings: MirrorSettings) { self.settings = settings }
 
-  /// The same mirror by other settings. What was said of its files holds only in the same folder.
+  /// Returns the mirror with other settings. In another folder, what is known of its files is dropped.
   func with(_ settings: MirrorSettings) -> AgentMirror {
     var mirror = self
     mirror.settings = settings
@@ -92,19 +92,19 @@ struct AgentMirror: Sendable {
   func follows(_ feed: String) -> Bool { settings.feed.utf8.elementsEqual(feed.utf8) }
 }
 
-/// Why a pass waits, and until when.
+/// The reason why a pass waits, and until when.
 struct PassTrouble: Sendable {
   private let message: String
   private let until: Timestamp
 
-  /// - Parameter pause: in seconds.
+  /// - Parameter pause: the seconds of the pause.
   init(_ message: String, pause: Double, now: Timestamp) {
     self.message = message
-    // Less than a second is no promise that a person can use.
+    // A pause below a second is too short to tell a person.
     until = pause < 1 ? now : now.adding(seconds: Int64(min(pause, 1e9).rounded(.up)))
   }
 
-  /// As of `now`: a pause that is over is not promised any more.
+  /// The message at the time `now`; a pause that is over is left out.
   func text(now: Timestamp) -> String {
     guard until > now else { return "\(message); trying again" }
     return "\(message); trying again in \((until - now).wholeSeconds) s"
@@ -112,9 +112,10 @@ struct PassTrouble: Sendable {
 }
 
 extension SyncRequest {
-  /// A pass of a configured mirror. Its options are all that hold: what an earlier pass remembered counts for nothing.
+  /// Makes the request of a pass for a configured mirror. Its options are complete: those of earlier passes
+  /// are ignored.
   ///
-  /// - Parameter credentials: `$CREDENTIALS_DIRECTORY`.
+  /// - Parameter credentials: the directory `$CREDENTIALS_DIRECTORY`.
   package init(_ settings: MirrorSettings, credentials: String?) {
     self.init(feed: settings.feed, folder: settings.folder)
     name = settings.name
@@ -134,7 +135,7 @@ extension SyncRequest {
 }
 
 extension Tarn {
-  /// How a configured mirror is; one that was never synced is as its settings say.
+  /// Returns the status of a configured mirror. One that was never synced shows what its settings say.
   package func status(of settings: MirrorSettings, problemLimit: Int) throws(PassFailure) -> StatusDocument {
     do throws(PassFailure) {
       var document = try status(
@@ -142,7 +143,8 @@ extension Tarn {
       document.name = settings.name
       document.dryRun = settings.isDryRun
       document.options = settings.options.withoutPasswords.named
-      // A first pass that has not read its feed yet remembers none; of another feed it is, until a pass has read this one.
+      // A first pass that has not read its feed yet remembers none. After a change of the feed, the old one
+      // is remembered until a pass has read the new one.
       let (feed, known) = (StatusDocument(settings).feed, document.feed)
       if document.feed != feed { (document.feed, document.format) = (feed, nil) }
       if !known.isEmpty, !isFeed(known, of: settings) { document.tellOtherFeed(before: known) }
@@ -157,18 +159,18 @@ extension Tarn {
     }
   }
 
-  /// Whether a feed that a ledger remembers is that of the settings, however these write it.
+  /// True when a feed that a ledger remembers is that of the settings, in any spelling.
   func isFeed(_ known: String, of settings: MirrorSettings) -> Bool {
     guard let feed = try? feedText(settings.feed) else { return true }
-    // An earlier Tarn remembered paths as they were given.
+    // An earlier version of Tarn remembered paths as they were given.
     return known == feed || (try? feedText(known)) == feed
   }
 
-  /// The same where no agent answers: what the last one wrote down of its attempts and of pauses counts, as it will for the
-  /// next one.
+  /// Returns the status when no agent answers. The attempts and pauses that the last agent recorded count, as
+  /// they will for the next one.
   ///
   /// - Parameters:
-  ///   - names: of all mirrors of the settings.
+  ///   - names: the names of all mirrors of the settings.
   ///   - directory: the agent's state directory.
   package func status(
     of settings: MirrorSettings, among names: [String], record directory: String?, now: Timestamp,
@@ -192,7 +194,7 @@ extension StatusDocument {
     dryRun = settings.isDryRun
   }
 
-  /// What the last pass came to is of the feed before.
+  /// Removes the results of the last pass, which belong to an earlier feed.
   fileprivate mutating func tellOtherFeed(before: String) {
     feedBefore = before
     (lastSuccess, verifiedAt, upstreamChangedAt) = (nil, nil, nil)
@@ -202,12 +204,12 @@ extension StatusDocument {
     if process == nil, lastFailure == nil, state != "interrupted" { state = "idle" }
   }
 
-  /// What an agent knows of its last pass, where the ledger knows of none as late: one that does not come to read its feed
-  /// may leave nothing there.
+  /// Adds what an agent knows of its last pass, when that is later than the ledger's. A pass that fails
+  /// before it reads its feed may leave nothing in the ledger.
   ///
-  /// - Parameter failure: why it did not do its work; nil when it did.
+  /// - Parameter failure: the reason why the pass did not do its work; `nil` when it did.
   mutating func set(attempt: Timestamp?, failure: String?) {
-    // Both are RFC 3339 in UTC, so that text sorts as time does.
+    // Both are RFC 3339 in UTC, so they sort as text.
     guard let attempt = attempt?.rfc3339, attempt > lastAttempt ?? "" else { return }
     lastAttempt = attempt
     guard process == nil, let failure else { return }
@@ -216,7 +218,7 @@ extension StatusDocument {
     lastFailure = failure
   }
 
-  /// - Parameter until: what an agent remembers of its server's wish.
+  /// - Parameter until: the end of the Retry-After that an agent remembers for the server.
   mutating func set(askedUntil until: Timestamp?, now: Timestamp) {
     askedUntil = until.flatMap { $0 > now ? $0.rfc3339 : nil }
   }

@@ -4,7 +4,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// One pass of a mirror of the agent's, or a repair, on a thread of its own: the pass of `tarn sync`.
+/// One pass or repair of a mirror of the agent, on a thread of its own. The pass is that of `tarn sync`.
 struct AgentPass: Sendable {
   let agent: Agent
   let mirror: AgentMirror
@@ -27,7 +27,7 @@ struct AgentPass: Sendable {
     return request
   }
 
-  /// - Parameter looked: called once it has looked at the folder, if something is to be brought: with what that took.
+  /// - Parameter looked: called with the time that examining the folder took, if something is to be fetched.
   func repair(
     _ regions: [Region], _ events: [Event], onlyCounts: Bool, looked: (Duration) -> Void
   ) -> RepairOutcome {
@@ -44,7 +44,7 @@ struct AgentPass: Sendable {
     } catch {
       var outcome = RepairOutcome(explained(error))
       guard error.kind == .locked else { return outcome }
-      // It is tried again each second: said once, and no trouble of the folder.
+      // It is tried again each second: the log tells it once, and it is no fault of the folder.
       agent.tellBusy(name, error.message)
       outcome.message = nil
       return outcome
@@ -70,8 +70,8 @@ struct AgentPass: Sendable {
     }
   }
 
-  /// To a service every place that its unit does not name is a read-only file system (ProtectSystem=strict), which would
-  /// look like a broken disk.
+  /// Adds a hint when the folder is read-only to a service. Its unit makes all places read-only that it does
+  /// not name (ProtectSystem=strict), which would look like a broken disk.
   private func explained(_ failure: PassFailure) -> PassFailure {
     let folder = mirror.settings.folder
     guard agent.parts.environment["NOTIFY_SOCKET"] != nil, MountedFileSystem.isReadOnly(folder) else {
@@ -84,11 +84,11 @@ struct AgentPass: Sendable {
   }
 }
 
-/// Hears a pass: what needs attention goes to the log, and who follows the events is woken.
+/// Observes a pass: logs what needs attention, and wakes those who follow the events.
 struct AgentObserver: PassObserver {
   let mirror: String
   let agent: Agent
-  /// Of the pass or repair.
+  /// The number of the pass or repair.
   let number: UInt64
 
   func pass(_ event: PassEvent) {
@@ -97,7 +97,7 @@ struct AgentObserver: PassObserver {
       change { $0.trouble = nil }
       agent.tellBegun(mirror, number)
       agent.watchIfMissing(mirror)
-      // Another repair may look now, and a host that was waited for has answered.
+      // Another repair may examine the folder now, and a host that was waited for has answered.
       agent.wake()
       log(.debug, phase.rawValue)
     case .planned(let report):
@@ -118,7 +118,7 @@ struct AgentObserver: PassObserver {
     case .retrying(let path, let message, let seconds):
       let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
       let now = agent.parts.clock.monotonic()
-      // At first, and once a minute while that goes on.
+      // Told at first, then once a minute while it goes on.
       var isDue = false
       change { work in
         work.trouble = trouble
@@ -127,7 +127,7 @@ struct AgentObserver: PassObserver {
       }
       log(isDue ? .notice : .debug, trouble.text(now: agent.moment.wall), path: path.printable)
     case .feedRetrying(let message, let seconds, let isAsked):
-      // Also where a redirect led to another host.
+      // Applies as well when a redirect led to another host.
       if isAsked { agent.setAsked(mirror, seconds) }
       let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
       change { $0.trouble = trouble }
@@ -141,7 +141,7 @@ struct AgentObserver: PassObserver {
     agent.parts.log.tell(level, message, .of(mirror: mirror, code: code, path: path))
   }
 
-  /// What `done` calls a change of a file, and not of what is known of it.
+  /// The codes of `done` that change a file, rather than only its record.
   private static let changes = ["fetched", "copied", "updated", "restored", "replaced", "deleted"]
 
   private func tally(_ body: (inout MirrorTally) -> Void) {

@@ -5,32 +5,35 @@ import TarnRuntime
 import TarnSchedule
 import TarnTransfer
 
-/// What an agent remembers of its own: pauses, priorities, failures in a row, what servers asked for. What passes did is in the mirrors' ledgers.
+/// The agent's own memory: pauses, priorities, failures in a row, the wishes of servers. What passes did is
+/// in the mirrors' ledgers.
 ///
-/// One file, replaced whole and durably by each save. A file that is none of this kind is set aside, and one that cannot be
-/// read is as good as none: then nothing is paused, and nothing backs off.
+/// It is one file, replaced whole and durably by each save. A file of another kind is set aside. One that
+/// cannot be read counts as empty: then nothing is paused, and nothing backs off.
 struct AgentRecord: Equatable, Sendable {
   struct Mirror: Equatable, Sendable {
-    /// A name that leads to another folder now is another mirror.
+    /// The folder. A name that leads to another folder now is another mirror.
     var folder: String
-    /// Nil in the record of an older agent.
+    /// The feed; `nil` in the record of an older agent.
     var feed: String?
     var isPaused = false
     var priority = ControlCommand.Priority.normal
-    /// But for the last success, which the ledger knows.
+    /// The history without the last success, which the ledger has.
     var history = RunSchedule.History()
-    /// Why the last pass did not do its work; for mirrors without a ledger yet.
+    /// The reason why the last pass did not do its work, for mirrors without a ledger yet.
     var failure: PassFault?
-    /// How the mirror is, as hooks were told.
+    /// The mirror's condition that hooks were told.
     var condition: MirrorCondition?
-    /// The held plan that was approved while a pass was at work.
+    /// The id of the held plan that was approved during a pass.
     var approved: String?
-    /// Transfers that wait for `resume`, in the order of their bytes.
+    /// The paths of transfers that wait for `resume`, in byte order.
     var pausedPaths: [RelativePath] = []
-    /// What hosts asked for, that of the feed among them: the first of them, for a feed may name hosts without end.
+    /// The first Retry-After wishes of hosts, the feed's among them. Their number is limited, for a feed may
+    /// name any number of hosts.
     var wishes: [TransferBudget.Wish] = []
 
-    /// What holds for the settings as they are: nil for another mirror's folder; of another feed's server nothing is known.
+    /// Returns what still applies with these settings: `nil` for another folder. Facts about another feed's
+    /// server are dropped.
     func holding(folder: String, feed: String) -> Mirror? {
       guard self.folder.utf8.elementsEqual(folder.utf8) else { return nil }
       var kept = self
@@ -43,9 +46,9 @@ struct AgentRecord: Equatable, Sendable {
 
   var mirrors: [String: Mirror] = [:]
 
-  /// What holds for a mirror of the settings, which may have had another name.
+  /// Returns the record of a mirror of the settings, which may have had another name.
   ///
-  /// - Parameter names: of all mirrors of the settings.
+  /// - Parameter names: the names of all mirrors of the settings.
   func mirror(_ settings: MirrorSettings, among names: [String]) -> Mirror? {
     if let kept = mirrors[settings.name]?.holding(folder: settings.folder, feed: settings.feed) {
       return kept
@@ -55,14 +58,14 @@ struct AgentRecord: Equatable, Sendable {
   }
 
   static let header = "tarn-agent/1"
-  /// Of one mirror.
+  /// The wishes of hosts for one mirror, at most.
   static let mostWishes = 64
 
   init() {}
 
   // MARK: - Text
 
-  /// A line per mirror: its name, then `key=value`, parted by tabs.
+  /// The text of the record. Each mirror has a line: its name, then `key=value`, separated by tabs.
   var text: String {
     let lines = mirrors.sorted { $0.key < $1.key }.map { name, mirror in
       let history = mirror.history
@@ -77,7 +80,7 @@ struct AgentRecord: Equatable, Sendable {
         ("condition", mirror.condition?.rawValue), ("failure", mirror.failure?.message),
         ("failure-of", mirror.failure?.isOfFolder == true ? "folder" : nil), ("approved", mirror.approved),
       ]
-      // The bytes of paths may be none of a text's.
+      // Paths may have bytes that are not valid text.
       let pairs =
         single + mirror.pausedPaths.map { ("path", Base64.encode($0.bytes)) }
         + mirror.wishes.map { ("host", "\($0.until.nanoseconds) \($0.host)") }
@@ -87,7 +90,7 @@ struct AgentRecord: Equatable, Sendable {
     return ([Self.header] + lines).joined(separator: "\n") + "\n"
   }
 
-  /// Fields that this Tarn does not know are left out; a text of another kind is none.
+  /// Reads a record. Unknown fields are ignored; a text of another kind gives an empty record.
   init(_ text: String) {
     let lines = text.unicodeScalars.split(separator: "\n").map { Substring($0) }
     guard lines.first == Self.header[...] else { return }
@@ -109,9 +112,9 @@ struct AgentRecord: Equatable, Sendable {
   /// - Parameter directory: the agent's state directory.
   static func path(in directory: String) -> String { "\(directory)/agent" }
 
-  /// Gives a file that is no record of this kind another name, so that no save replaces it.
+  /// Renames a file of another kind, so that no save replaces it.
   ///
-  /// - Returns: that name; nil when there is nothing to set aside.
+  /// - Returns: the new name; `nil` when there is nothing to set aside.
   static func setAside(_ directory: String) -> String? {
     let path = path(in: directory)
     guard let text = TextFile.read(path, limit: 16 << 20),
@@ -124,14 +127,14 @@ struct AgentRecord: Equatable, Sendable {
     AgentRecord(TextFile.read(path(in: directory), limit: 16 << 20) ?? "")
   }
 
-  /// - Returns: false when it could not be written; the old one is whole then.
+  /// - Returns: false when it could not be written; then the old one is intact.
   func save(_ directory: String) -> Bool {
     TextFile.replace(Self.path(in: directory), with: text)
   }
 }
 
 extension AgentRecord.Mirror {
-  /// - Returns: nil without a folder. What is no value of its key counts for nothing.
+  /// - Returns: `nil` without a folder. Invalid values are ignored.
   fileprivate init?(_ values: [String: [String]]) {
     func text(_ key: String) -> String? { values[key]?.last }
     func time(_ key: String) -> Timestamp? {

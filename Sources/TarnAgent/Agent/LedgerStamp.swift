@@ -3,15 +3,15 @@ import TarnConfig
 import TarnCore
 import TarnFolder
 
-/// What a mirror's ledger said, and by what one sees that it would say the same.
+/// A status that was read from a mirror's ledger, and the stamp that tells whether it is current.
 struct KeptStatus: Sendable {
   var stamp: LedgerStamp
-  /// By which it was read.
+  /// The settings with which it was read.
   var settings: MirrorSettings
   var document: StatusDocument
 }
 
-/// How the files of a mirror's record look: as long as they look the same, nobody has written to its ledger.
+/// The attributes of a mirror's record files. While they stay the same, nobody has written to the ledger.
 struct LedgerStamp: Sendable, Equatable {
   private struct File: Sendable, Equatable {
     var inode: UInt64
@@ -23,7 +23,7 @@ struct LedgerStamp: Sendable, Equatable {
       var found = stat()
       guard lstat(path, &found) == 0 else { return nil }
       inode = UInt64(found.st_ino)
-      // SQLite makes and removes files there whenever it reads.
+      // SQLite creates and removes files in the directory whenever it reads.
       if found.st_mode & S_IFMT == S_IFDIR { return }
       size = Int64(found.st_size)
       (seconds, nanoseconds) = (found.st_mtim.tv_sec, found.st_mtim.tv_nsec)
@@ -32,7 +32,7 @@ struct LedgerStamp: Sendable, Equatable {
 
   private let files: [File?]
 
-  /// - Returns: nil where there is no ledger.
+  /// - Returns: `nil` when there is no ledger.
   init?(folder: String, state: String?) {
     let marker = "\(folder)/\(FolderHome.markerName)"
     let record = state ?? marker
@@ -42,7 +42,7 @@ struct LedgerStamp: Sendable, Equatable {
     files = [first, log, File(marker), File("\(record)/\(FolderHome.idName)")]
   }
 
-  /// The clock of files is coarse: what was written a moment ago may be written again and look the same.
+  /// True when the files are old enough. File times are coarse: a file may change twice within one tick.
   func isSettled(now: Timestamp) -> Bool {
     files.allSatisfy { $0.map { Int64($0.seconds) < now.seconds - 1 } ?? true }
   }

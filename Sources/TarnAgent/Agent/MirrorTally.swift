@@ -5,31 +5,31 @@ import TarnSchedule
 struct MirrorTally: Sendable, Equatable {
   private(set) var passes: [RunSchedule.Outcome: Int] = [:]
   private(set) var errors: [MetricError: Int] = [:]
-  /// Those that changed something.
+  /// The number of repairs that changed something.
   var repairs = 0
   var watchLosses = 0
-  /// When a file of the folder was last changed.
+  /// The time of the last change to a file of the folder.
   var lastChange: Timestamp?
-  /// What the last pass took that did its work, or failed at it.
+  /// The duration of the last pass that did its work or failed at it.
   private(set) var lastPass: Duration?
 
-  /// - Parameter error: nil for what is none.
+  /// - Parameter error: the kind of error; `nil` when there was none.
   mutating func count(_ error: MetricError?) {
     if let error { errors[error, default: 0] += 1 }
   }
 
-  /// A pass has ended.
+  /// Counts a pass that has ended.
   mutating func ended(_ outcome: RunOutcome, after duration: Duration?) {
     passes[outcome.outcome, default: 0] += 1
     count(outcome.error)
-    // One that was stopped, or never began, says nothing of how long a pass takes.
+    // A pass that was stopped or never began tells nothing of how long a pass takes.
     if ![.cancelled, .busy].contains(outcome.outcome) { lastPass = duration ?? lastPass }
   }
 }
 
-/// When the text file of metrics is written: soon after something ended, and now and then.
+/// Decides when the text file of metrics is written: soon after something ended, and once a minute.
 struct MetricsPace: Sendable {
-  /// Between two files while nothing ends, and at least.
+  /// The time between two files while nothing ends, and the shortest time between two.
   static let usual = Duration.seconds(60)
   static let least = Duration.seconds(5)
 
@@ -37,17 +37,17 @@ struct MetricsPace: Sendable {
   private var hasNews = false
   private var isWriting = false
 
-  /// A pass or a repair has ended.
+  /// Notes that a pass or a repair has ended.
   mutating func note() { hasNews = true }
 
-  /// Zero when it is due. While one is written, the next one waits for its end.
+  /// The time until the next file is due, zero when it is. While one is being written, there is none.
   func wait(now: Instant) -> Duration {
     guard !isWriting else { return .longest }
     guard let last else { return .zero }
     return (last + (hasNews ? Self.least : Self.usual)).remaining(at: now)
   }
 
-  /// - Returns: whether one is to be written now; `end` is called then.
+  /// - Returns: whether a file is to be written now; the caller then calls `end`.
   mutating func begin(now: Instant) -> Bool {
     guard wait(now: now) == .zero else { return false }
     (last, hasNews, isWriting) = (now, false, true)
@@ -58,7 +58,7 @@ struct MetricsPace: Sendable {
 }
 
 extension MetricsPage {
-  /// What only the agent knows of a mirror.
+  /// Adds what only the agent knows of a mirror.
   mutating func add(_ tally: MirrorTally, _ name: String) {
     for result in RunSchedule.Outcome.allCases {
       set(.passes, tally.passes[result] ?? 0, name, result.rawValue)

@@ -2,10 +2,10 @@ package import TarnCore
 package import TarnEngine
 import TarnFeeds
 
-/// A pass in words, for the log and for who asked for it: those of `tarn sync`.
+/// A pass in words, for the log and for those who asked for it, in the wording of `tarn sync`.
 package struct PassWords: Sendable {
   let report: PassReport
-  /// Those of the report, and what came of approvals since.
+  /// The counts of the report, with the approvals that followed.
   var counts: PassCounts
 
   package init(_ report: PassReport) {
@@ -13,8 +13,8 @@ package struct PassWords: Sendable {
     counts = report.counts
   }
 
-  /// Why the list may name only some of its files, and what that keeps a pass from. Windows never name all; nor do pages and lists
-  /// of mirrors, which is told only where it matters.
+  /// Why the list may be incomplete, and what that prevents. Windows are never complete. Neither are pages
+  /// and lists of mirrors, which is told only where it matters.
   package var doubt: String? {
     guard !report.isComplete, !report.isWindow, !report.incompleteReason.isEmpty else { return nil }
     let why = "the list may not be whole: \(report.incompleteReason)"
@@ -22,7 +22,7 @@ package struct PassWords: Sendable {
     return FeedParser.isNeverWhole(report.incompleteReason) ? nil : why
   }
 
-  /// That nothing of the feed is wanted, though it names something.
+  /// A note that nothing of the feed is wanted, though it names something.
   package var leftOut: String? {
     Self.leftOut(
       wanted: report.counts.wanted, excluded: report.counts.excluded,
@@ -32,8 +32,8 @@ package struct PassWords: Sendable {
   }
 
   /// - Parameters:
-  ///   - hasPatterns: there are some of `--include` or `--exclude`.
-  ///   - maxAge: where age may be a reason, too.
+  ///   - hasPatterns: true when there are patterns of `--include` or `--exclude`.
+  ///   - maxAge: the age limit, when age may be a reason as well.
   package static func leftOut(wanted: Int, excluded: Int, hasPatterns: Bool, maxAge: String?) -> String? {
     guard wanted == 0, excluded > 0 else { return nil }
     let all = "all \(Units.count(excluded, "entry")) of the feed"
@@ -44,7 +44,7 @@ package struct PassWords: Sendable {
 
   private var length: String { Units.length((report.ended - report.started).seconds) }
 
-  /// `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
+  /// The words of a pass in sync: `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
   var inSync: String {
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
@@ -52,14 +52,14 @@ package struct PassWords: Sendable {
       + [doubt, leftOut].compactMap { $0.map { "; \($0)" } }.joined()
   }
 
-  /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
+  /// The words of other passes: `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
   var notInSync: String {
     let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
     let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
     return "not in sync: \(reasons); \(place)\(done), in \(length)"
   }
 
-  /// `1 failed, 2 deletions held`.
+  /// The reasons why a pass is not in sync: `1 failed, 2 deletions held`.
   package var reasons: String {
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
@@ -84,7 +84,7 @@ package struct PassWords: Sendable {
     return named.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
   }
 
-  /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 3 already there, 2 to ask the server about`.
+  /// The words of a plan: `planned: 4 files, 1.2 MiB and 2 of unknown size; 3 already there, 2 to ask the server about`.
   package static func planned(_ report: PassReport) -> String {
     let there = "\(Units.grouped(report.counts.there)) already there\(report.counts.toAsk)"
     let leftOut = PassWords(report).leftOut.map { "; \($0)" } ?? ""
@@ -95,13 +95,14 @@ package struct PassWords: Sendable {
     return "planned: \(amount(report.counts.toChange, report.bytes.planned))\(unknown); \(there)"
   }
 
+  /// The progress of a pass:
   /// `fetching: 43%, 1,234 of 5,678 files, 1.2 GiB of 2.8 GiB, 12.3 MiB/s, 2 min 12 s left`.
   static func progress(_ snapshot: PassProgress.Snapshot) -> String {
     let (phase, parts) = (name(snapshot.phase, onlyAsks: snapshot.onlyAsks), parts(snapshot))
     return parts.isEmpty ? phase : "\(phase): \(parts.joined(separator: ", "))"
   }
 
-  /// - Parameter onlyAsks: no change is known before the servers are asked.
+  /// - Parameter onlyAsks: true when no change is known before the servers are asked.
   package static func name(_ phase: PassEvent.Phase, onlyAsks: Bool = false) -> String {
     switch phase {
     case .reading: "reading the feed"
@@ -137,25 +138,26 @@ package struct PassWords: Sendable {
     return parts
   }
 
-  /// Feeds such as checksum lists give no sizes: then no bytes are told.
+  /// Returns the files and their bytes. Feeds such as checksum lists give no sizes; then no bytes are shown.
   private static func amount(_ files: Int, _ bytes: UInt64) -> String {
     Units.count(files, "file") + (bytes > 0 ? ", \(Units.show(bytes))" : "")
   }
 }
 
 extension PassCounts {
-  /// Wanted entries that stand there as a plan found them: also what it only has to record, or to ask the server about.
+  /// The wanted entries that a plan found in place, including those it only has to record or to ask the
+  /// server about.
   package var there: Int { current + recorded + asked }
 
-  /// `, 2 to ask the server about`; empty where there are none.
+  /// The entries to ask about, `, 2 to ask the server about`; empty when there are none.
   package var toAsk: String { asked > 0 ? ", \(Units.grouped(asked)) to ask the server about" : "" }
 
-  /// Of a plan without a change: what its server may yet say is not known.
+  /// The words for a plan without a change. Entries to ask the server about may still change.
   package var noChange: String { asked > 0 ? "no change known" : Self.noChanges }
 }
 
 extension [Action.Kind: Int] {
-  /// Counts what a plan would change, as far as that is known.
+  /// Counts the changes of a plan, as far as they are known.
   package mutating func add(_ action: Action) {
     guard !action.isRecorded, action.kind != .revalidate else { return }
     self[action.kindToTell, default: 0] += 1

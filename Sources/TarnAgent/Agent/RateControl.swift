@@ -2,7 +2,8 @@ import TarnConfig
 import TarnRuntime
 import TarnTransfer
 
-/// Changes the rate of a running pass: before its downloader is made, and while it works. Any thread.
+/// Changes the rate of a running pass, before its downloader is made and while it works. Callable on any
+/// thread.
 package final class RateControl: Sendable {
   private struct State {
     var rate: UInt64?
@@ -10,7 +11,7 @@ package final class RateControl: Sendable {
   }
   private let state: Locked<State>
 
-  /// - Parameter rate: bytes per second; nil for no limit.
+  /// - Parameter rate: the bytes per second; `nil` for no limit.
   init(_ rate: UInt64?) {
     state = Locked(State(rate: rate))
   }

@@ -3,34 +3,34 @@ import TarnCore
 import TarnEngine
 import TarnSchedule
 
-/// Why a pass did not do its work.
+/// The reason why a pass did not do its work.
 struct PassFault: Sendable, Equatable {
   var message: String
-  /// It was the folder: once that can be looked at again it says nothing.
+  /// True when the folder was the reason: it no longer applies once the folder can be examined again.
   var isOfFolder = false
 }
 
-/// How a pass ended, as the schedule and the log see it.
+/// The end of a pass, for the schedule and the log.
 struct RunOutcome: Sendable {
   var outcome: RunSchedule.Outcome
   var hints = RunSchedule.Hints()
-  /// For the log and the status.
+  /// The message for the log and the status.
   var message: String
   var level: Logger.Level
-  /// Why the pass did not do its work; nil when it did, though some entries may have failed.
+  /// The reason why the pass did not do its work; `nil` when it did, though some entries may have failed.
   var failure: PassFault?
-  /// Of what kind that is, for the metrics; nil where it is no error.
+  /// The kind of that failure, for the metrics; `nil` when it is no error.
   var error: MetricError?
-  /// How to mend that.
+  /// How to remedy the failure.
   var hint: String?
   var code: String
-  /// What `tarn sync` ends with after such a pass.
+  /// The exit status of `tarn sync` after such a pass.
   var exitStatus: Int32
-  /// What it did; nil when it failed before it did anything.
+  /// The work of the pass; `nil` when it failed before it did anything.
   var words: PassWords?
-  /// It looked at the whole folder.
+  /// True when it examined the whole folder.
   var hasScanned = false
-  /// It came to know what is wanted.
+  /// True when it learned what is wanted.
   var hasReadFeed = false
 
   init(_ report: PassReport) {
@@ -45,7 +45,7 @@ struct RunOutcome: Sendable {
     code = "in-sync"
     if report.wasStopped {
       outcome = .cancelled
-      // Of a pass that brought nothing so far there may be much to do.
+      // A pass without a change may still have had much to do, so it does not say "no changes".
       message =
         "stopped; what was fetched is kept: "
         + (report.counts.changes == PassCounts.noChanges ? "" : "\(report.counts.changes), ")
@@ -63,9 +63,9 @@ struct RunOutcome: Sendable {
     }
   }
 
-  /// Of a mirror that only plans: what is to do says nothing of how the mirror is.
+  /// Makes the outcome of a mirror that only plans. What is to do tells nothing of the mirror's condition.
   ///
-  /// - Parameter kinds: how many changes of each kind, without deletions that would be held.
+  /// - Parameter kinds: the number of changes of each kind, without deletions that would be held.
   init(plan report: PassReport, kinds: [Action.Kind: Int]) {
     exitStatus = 0
     words = PassWords(report)
@@ -112,7 +112,7 @@ struct RunOutcome: Sendable {
       outcome =
         ["http-404", "http-410", "http-401", "http-403"].contains(code) ? .failedPermanent : .failedTransient
     case .locked:
-      // Somebody else does the work: that is no failure of the mirror.
+      // Another process does the work: that is no failure of the mirror.
       outcome = .busy
       self.failure = nil
       level = .notice
@@ -133,7 +133,7 @@ extension RunOutcome {
 }
 
 extension Problem {
-  /// Trying again before the mirror's time may help: the other end, the way there or this machine was in trouble.
+  /// True when an early retry may help: the server, the network or this machine had a temporary problem.
   var mayPass: Bool {
     guard kind == .failed else { return false }
     if code.hasPrefix("http-5") || code == "http-429" || code == "http-408" { return true }
@@ -147,6 +147,6 @@ extension Problem {
 }
 
 extension PassCounts {
-  /// `4 of 12 in place`.
+  /// The files in place: `4 of 12 in place`.
   var standing: String { "\(inPlace) of \(wanted) in place" }
 }

@@ -3,7 +3,7 @@ import TarnCore
 import TarnRuntime
 import TarnSchedule
 
-/// Makes schedules of settings: reads the time zone database and the machine's id.
+/// Makes schedules from settings, with the time zone database and the machine's id.
 struct Schedules: Sendable {
   private let zones: ZoneFiles
   private let machine: [UInt8]
@@ -13,7 +13,7 @@ struct Schedules: Sendable {
     machine = Array((TextFile.read(machineID, limit: 4096) ?? "").utf8)
   }
 
-  /// Valid settings always have one; a zone whose file is gone since counts as UTC.
+  /// The timing of a mirror. Valid settings always have one; a zone whose file is gone since counts as UTC.
   func timing(of mirror: MirrorSettings) -> RunSchedule.Timing {
     switch mirror.rhythm {
     case .command: return .onDemand
@@ -37,7 +37,7 @@ struct Schedules: Sendable {
     }
   }
 
-  /// The machine's own zone, read anew each time: it may be set while the agent runs.
+  /// The machine's own zone, read again each time, for it may be set while the agent runs.
   var local: TimeZoneRules {
     switch try? zones.local() {
     case .file(let bytes): (try? TZif.parse(bytes)) ?? .utc

@@ -1,7 +1,8 @@
 import TarnCore
 import TarnEngine
 
-/// Hears a repair, which may look at the same many times: problems that the ledger knows already were told.
+/// Observes a repair, which may examine the same files many times. It passes on only problems that the ledger
+/// does not know yet.
 struct UntoldProblems: PassObserver {
   private let observer: any PassObserver
   private let known: [[UInt8]: String]

@@ -6,31 +6,32 @@ import TarnFolder
 import TarnRuntime
 import TarnTransfer
 
-/// The work of `tarn-hooks`: starts programs and requests, ends those that take too long, and says what came of them. One thread.
+/// The work of the thread `tarn-hooks`: starts programs and requests, ends those that take too long, and
+/// reports the results.
 final class HookLoop {
-  /// A hook's program at work.
+  /// The program of a hook at work.
   private struct Program {
     let hook: String
     let process: pid_t
     let watch: ProcessWatch
-    /// When it is asked to end, and when it is ended.
+    /// The time when it gets SIGTERM, and after that the time when it gets SIGKILL.
     var deadline: Instant
     var isAsked = false
   }
 
-  /// Between the two signals that end a program.
+  /// The time between the two signals that end a program.
   private static let grace = Duration.seconds(2)
-  /// What is at work when the agent ends.
+  /// The time that programs and requests still have when the agent ends.
   private static let farewell = Duration.seconds(3)
 
   private let hooks: Hooks
   private let ears: Int32
   private var programs: [Program] = []
-  /// At work.
+  /// The number of requests at work.
   private var requests = 0
-  /// While a request is at work.
+  /// The downloader, while a request is at work.
   private var downloader: CurlDownloader?
-  /// Of the queue, as it was last saved.
+  /// The generation of the queue that was last saved.
   private var saved: UInt64 = 0
 
   init(_ hooks: Hooks, ears: Int32) {
@@ -63,7 +64,7 @@ final class HookLoop {
         over = end
         if programs.isEmpty && requests == 0 || moment >= end { break }
       }
-      // What failed at once is seen at once.
+      // The result of an item that failed at once is handled at once.
       if items.isEmpty { sleep(wait, until: over) }
     }
     for program in programs { finish(program, by: SIGKILL) }
@@ -104,7 +105,7 @@ final class HookLoop {
       requests += 1
       _ = downloader.start(request, to: HookReceiver { hooks.requestEnded(name, $0) })
     } catch {
-      // What is wrong with a secret somebody may mend meanwhile.
+      // Somebody may correct a faulty secret meanwhile.
       ended(hook.name, .failed(error.message, isTransient: true))
     }
   }
@@ -114,7 +115,7 @@ final class HookLoop {
     var network = NetworkSettings()
     network.userAgent = "tarn/\(Tarn.version)"
     network.allowsAskedPrivateAddresses = true
-    // The time-out of each request counts alone.
+    // Only the time-out of each request counts.
     (network.lowSpeedLimit, network.lowSpeedTime) = (1, 86_400)
     do throws(DownloadFailure) {
       let made = try CurlDownloader(settings: network, clock: hooks.clock)
@@ -165,7 +166,7 @@ final class HookLoop {
       var watched = pollfd(fd: program.watch.descriptor, events: Int16(POLLIN), revents: 0)
       if poll(&watched, 1, 0) > 0 {
         let end = Subprocess.wait(for: program.process)
-        // What it left behind of its group goes on only if it ended by itself.
+        // The rest of its group is killed, unless the program ended by itself.
         if program.isAsked { kill(-program.process, SIGKILL) }
         ended(program.hook, result(end, wasAsked: program.isAsked))
         continue
@@ -185,7 +186,7 @@ final class HookLoop {
     return end == .status(0) ? .delivered : .failed(end.text, isTransient: true)
   }
 
-  /// The agent ends: it is told again by the next one.
+  /// Ends a program because the agent ends; the next agent runs it again.
   private func finish(_ program: Program, by signal: Int32) {
     kill(-program.process, signal)
     _ = Subprocess.wait(for: program.process)
@@ -218,7 +219,7 @@ final class HookLoop {
     guard let file = hooks.file else { return }
     let (items, generation) = hooks.state.withLock { ($0.queue.items, $0.queue.generation) }
     guard generation != saved else { return }
-    // Told once: the disk's trouble is in the log of those who write more.
+    // A failure is not logged here: parts that write more log the disk's trouble.
     if TextFile.replace(file, with: JSONText.line(items) + "\n") { saved = generation }
   }
 

@@ -3,19 +3,19 @@ import TarnCore
 import TarnCrypto
 import TarnRuntime
 
-/// A webhook or a ping as it goes to the network.
+/// Makes the network request of a webhook or a ping.
 enum HookRequest {
-  /// Why there is none, for a person: without the secret.
+  /// The reason why there is no request, as text for a person, without the secret.
   struct Failure: Error { let message: String }
 
-  /// Of an answer; nobody reads it.
+  /// The bytes of an answer, at most; nobody reads it.
   private static let limit: UInt64 = 1 << 20
-  /// Of a file that holds a URL, a key or headers.
+  /// The bytes of a file that holds a URL, a key or headers, at most.
   private static let secretLimit = 1 << 20
 
-  /// Reads what secrets there are, as they are by now.
+  /// Makes the request with the secrets as they are now.
   ///
-  /// - Parameter credentials: `$CREDENTIALS_DIRECTORY`.
+  /// - Parameter credentials: the directory `$CREDENTIALS_DIRECTORY`.
   static func make(
     _ document: HookDocument, for hook: HookSettings, credentials: String?
   ) throws(Failure) -> DownloadRequest? {
@@ -27,7 +27,7 @@ enum HookRequest {
       request = DownloadRequest(url: try url(address, credentials), limit: limit)
       request.headers = ["X-Tarn-Event: \(document.event.rawValue)", "X-Tarn-Delivery: \(document.id)"]
       if let place = hook.secret {
-        // The line's end is the editor's.
+        // An editor adds the line end.
         let key = firstLine(try read(place, credentials, "key"))
         guard !key.isEmpty, let code = HMACSignature.sha256(of: Array(body.utf8), key: Array(key.utf8)) else {
           throw Failure(message: "the file of its key is empty")
@@ -54,7 +54,7 @@ enum HookRequest {
     return request
   }
 
-  /// The address of a ping: the suffix comes before a query, and `rid` into it.
+  /// Returns the address of a ping, with the suffix before the query and `rid` in the query.
   static func ping(_ url: String, suffix: String, rid: String) -> String {
     let parts = url.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)[0]
       .split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -99,7 +99,7 @@ enum HookRequest {
   }
 }
 
-/// Hears the answer to a webhook or a ping: its status is all that counts.
+/// Receives the answer to a webhook or a ping; only its status counts.
 final class HookReceiver: DownloadReceiver {
   private let ended: @Sendable (HookQueue.Result) -> Void
 

@@ -4,17 +4,17 @@ import TarnConfig
 import TarnCore
 import TarnRuntime
 
-/// Tells hooks what happens to mirrors. Any thread; nobody who tells waits for a hook.
+/// Notifies hooks of what happens to mirrors. Callable on any thread; no caller waits for a hook.
 ///
-/// One thread carries it out, `tarn-hooks`; it begins with the first hook of the settings.
+/// One thread does the work, `tarn-hooks`; it begins with the first hook of the settings.
 final class Hooks: Sendable {
   struct State {
     var settings: [String: HookSettings] = [:]
     var queue: HookQueue
-    /// What came of requests, told by the network's thread.
+    /// The results of requests, added by the network's thread.
     var ended: [(hook: String, result: HookQueue.Result)] = []
     var isEnding = false
-    /// Wakes the thread; -1 while there is none.
+    /// The socket that wakes the thread; -1 while there is none.
     var bell: Int32 = -1
     var thread: WorkerThread?
   }
@@ -23,13 +23,13 @@ final class Hooks: Sendable {
   let log: Logger
   let clock: any Clock
   let random: any RandomSource
-  /// `$CREDENTIALS_DIRECTORY`.
+  /// The directory `$CREDENTIALS_DIRECTORY`.
   let credentials: String?
-  /// What a later agent goes on with; nil where nothing is recorded.
+  /// The file that a later agent continues with; `nil` when nothing is recorded.
   let file: String?
   let host: String
 
-  /// - Parameter directory: of the agent's state.
+  /// - Parameter directory: the agent's state directory.
   init(
     directory: String?, credentials: String?, log: Logger, clock: any Clock, random: any RandomSource
   ) {
@@ -42,7 +42,7 @@ final class Hooks: Sendable {
     state = Locked(State(queue: HookQueue(kept ?? [])))
   }
 
-  /// The hooks of the settings, from now on.
+  /// Sets the hooks of the settings, from now on.
   func set(_ hooks: [HookSettings]) {
     let (dropped, starts) = state.withLock { state -> ([HookQueue.Item], Bool) in
       state.settings = Dictionary(hooks.map { ($0.name, $0) }) { first, _ in first }
@@ -57,7 +57,8 @@ final class Hooks: Sendable {
     if starts { start() } else { ring() }
   }
 
-  /// - Parameter make: the document without its number; called for none but those who hear of it.
+  /// - Parameter make: returns the document without its number; called only when some hook receives the
+  ///   event.
   func tell(_ event: HookEvent, of mirror: String, _ make: () -> HookDocument) {
     let names = state.withLock { state in
       state.settings.values.filter { $0.hears(event, of: mirror) }.map(\.name).sorted()
@@ -75,7 +76,7 @@ final class Hooks: Sendable {
     }
   }
 
-  /// How each hook is, by its name; nil for none.
+  /// The status of each hook, by its name; `nil` when there are none.
   var statuses: [HookStatus]? {
     state.withLock { state in
       let names = state.settings.keys.sorted()
@@ -83,7 +84,7 @@ final class Hooks: Sendable {
     }
   }
 
-  /// What is at work has a moment; what is left the next agent tells.
+  /// Ends the thread. Work in progress gets a moment; the next agent tells the rest.
   func end() {
     let thread = state.withLock { state in
       state.isEnding = true
@@ -114,20 +115,21 @@ final class Hooks: Sendable {
   }
 
   private func ring() {
-    // Under the lock, so that nobody closes it meanwhile. It does not block; a full one rings already.
+    // Under the lock, so that nobody closes it meanwhile. The write does not block; a full socket wakes the
+    // thread already.
     state.withLock { state in
       var byte: UInt8 = 1
       if state.bell >= 0 { _ = write(state.bell, &byte, 1) }
     }
   }
 
-  /// On the network's thread.
+  /// Takes the result of a request. Runs on the network's thread.
   func requestEnded(_ hook: String, _ result: HookQueue.Result) {
     state.withLock { $0.ended.append((hook, result)) }
     ring()
   }
 
-  /// The thread ends.
+  /// Closes the socket when the thread ends.
   func closeBell() {
     state.withLock { state in
       close(state.bell)

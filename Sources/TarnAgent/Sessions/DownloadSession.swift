@@ -5,16 +5,17 @@ import TarnLedger
 import TarnRuntime
 import TarnTransfer
 
-/// One session at work: its ledger says what its tasks are, the engine carries out those whose turn it is. All but what is said
-/// otherwise is of the loop's thread.
+/// One session at work: its ledger holds the tasks, the engine carries out those whose turn it is. Members
+/// run on the loop's thread unless they say otherwise.
 final class DownloadSession: Sendable {
   let id: String
   let ledger: SessionLedger
   private let folder: SessionFolder
   let partialFiles: PartialFiles
-  /// Another one after a failure of the ledger, which an engine does not outlive.
+  /// The engine. A failure of the ledger ends it, and a new one takes its place.
   private let engine = Locked(TransferEngine())
-  /// A new one with each change of the settings that it follows from; those before it end with their last transfer.
+  /// The downloaders, the newest last. Settings that concern them add a new one; an older one ends with its
+  /// last transfer.
   private let downloaders: Locked<[(number: Int, downloader: any Downloading)]>
   private let clock: any Clock
   private let random: any RandomSource
@@ -23,29 +24,29 @@ final class DownloadSession: Sendable {
   private let promises: SpacePromises
   private let patience: Patience
   private let atWork = Locked<[Int64: TaskAtWork]>([:])
-  /// As the ledger has them.
+  /// The settings that the ledger holds.
   private let stored: Locked<SessionSettings>
   private let age: Locked<SessionAge>
-  /// In seconds of its age: when it is looked after next.
+  /// The time of the next upkeep, in seconds of the session's age.
   private let upkeepDue = Locked<Int64>(0)
-  /// Bytes of partial files that nothing works at.
+  /// The bytes of partial files that no task at work uses.
   private let idleBytes = Locked<UInt64>(0)
   private let earlier: EarlierBytes
-  /// Nothing more begins.
+  /// True once nothing more may begin.
   private let isClosed = Locked(false)
   private let post: @Sendable (SessionLoop.Message) -> Void
 
-  /// Tasks that are asked about at once.
+  /// The number of tasks that are asked about at once.
   private static let askedAtOnce = 1000
   private static let upkeepEvery: Int64 = 600
-  /// Tasks of one transaction of an order for all.
+  /// The number of tasks in one transaction of an order for all.
   static let batch = 1000
-  /// Seconds without any contact after which a session ends.
+  /// The seconds without any contact after which a session ends.
   static let life: Int64 = 90 * 86_400
 
   /// - Parameters:
-  ///   - progress: how far all its transfers are, by the paths that stand for tasks.
-  ///   - post: says something to the loop; any thread.
+  ///   - progress: the progress of all its transfers, by the paths that stand for tasks.
+  ///   - post: posts a message to the loop; callable on any thread.
   init(
     id: String, ledger: SessionLedger, folder: SessionFolder, downloader: any Downloading,
     patience: Patience = .long, progress: PassProgress, promises: SpacePromises = SpacePromises(),
@@ -73,15 +74,16 @@ final class DownloadSession: Sendable {
     try settle()
   }
 
-  /// What a crash left between a file's name and its record, and what must not be repeated by itself.
+  /// Settles what a crash left between a file's name and its record, and tasks that must not repeat by
+  /// themselves.
   private func settle() throws(LedgerFailure) {
-    // Where its disk is not there now, it is settled before the task begins.
+    // A file whose disk is absent now is settled before its task begins.
     for intent in try ledger.unfinished() { try? settle(intent) }
     let terms = terms
     _ = try ledger.update(try ledger.numbers(in: [.running])) { $0.interrupted(terms) }
   }
 
-  /// - Throws: `FolderFailure` where nobody can tell now what became of it.
+  /// - Throws: `FolderFailure` when the fate of the file cannot be determined now.
   private func settle(_ intent: SessionLedger.Unfinished) throws {
     let number = intent.task.number
     if intent.task.state != .finished || intent.task.file?.inode != intent.inode {
@@ -92,7 +94,8 @@ final class DownloadSession: Sendable {
     try ledger.forgetIntent(of: number)
   }
 
-  /// Nothing is at work any more. Partial files stay, and tasks go on when the session is opened again. Any thread but the loop's.
+  /// Stops all work. Partial files stay, and tasks continue when the session is opened again. Callable on any
+  /// thread but the loop's.
   func close() {
     isClosed.withLock { $0 = true }
     for download in atWork.withLock({ tasks -> [RunningDownload] in
@@ -109,7 +112,7 @@ final class DownloadSession: Sendable {
 
   // MARK: Time
 
-  /// Seconds. Any thread.
+  /// The age of the session in seconds. Callable on any thread.
   func currentAge() -> Int64 {
     age.withLock { age in
       age.advance(wall: clock.time, boot: bootID, uptime: clock.boottime())
@@ -126,14 +129,14 @@ final class DownloadSession: Sendable {
     TaskTerms(now: clock.time, age: currentAge(), limits: settings.limits ?? TaskLimits())
   }
 
-  /// Somebody asked for the session. Any thread.
+  /// Records a contact with the session. Callable on any thread.
   func touch() throws(LedgerFailure) {
     let age = currentAge()
     guard age - (try ledger.fact(.contact).flatMap { Int64($0) } ?? -3600) >= 3600 else { return }
     try ledger.set(.contact, String(age))
   }
 
-  /// Nobody has asked for it in 90 days. Any thread.
+  /// True when nobody has asked for the session in 90 days. Callable on any thread.
   func isAbandoned() throws(LedgerFailure) -> Bool {
     guard let contact = try ledger.fact(.contact).flatMap({ Int64($0) }) else { return false }
     return currentAge() - contact >= Self.life
@@ -145,12 +148,13 @@ final class DownloadSession: Sendable {
     try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) } ?? SessionSettings()
   }
 
-  /// As they are stored. Any thread.
+  /// The settings, as they are stored. Callable on any thread.
   var settings: SessionSettings { stored.withLock { $0 } }
 
-  /// Any thread.
+  /// Stores new settings. Callable on any thread.
   ///
-  /// - Parameter downloader: by the new settings, for what begins from now on; nil where nothing has changed for it.
+  /// - Parameter downloader: a downloader with the new settings, for tasks that begin from now on; `nil` when
+  ///   the network is not concerned.
   func set(_ settings: SessionSettings, _ downloader: (any Downloading)?) throws(LedgerFailure) {
     try ledger.set(.settings, JSONText.line(settings))
     stored.withLock { $0 = settings }
@@ -158,7 +162,7 @@ final class DownloadSession: Sendable {
     downloaders.withLock { $0.append((($0.last?.number ?? 0) + 1, downloader)) }
   }
 
-  /// Those that settings of before had are ended when nothing is at work with them.
+  /// Shuts down downloaders of earlier settings that no task at work uses.
   private func endOldDownloaders() {
     let used = Set(atWork.withLock { $0.values.map(\.network) })
     let unused = downloaders.withLock { downloaders in
@@ -174,14 +178,14 @@ final class DownloadSession: Sendable {
 
   /// Begins as many tasks as may be at work.
   ///
-  /// - Returns: when it is to be called again at the latest.
+  /// - Returns: the latest time of the next call.
   func advance() throws(LedgerFailure) -> Timestamp? {
     guard !isClosed.withLock({ $0 }) else { return nil }
     try look()
     try queueDue()
     var free = max(1, min(64, settings.transfers ?? SessionSettings.standardTransfers)) - running
     while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
-      // It has just finished, and was added again before that was heard of here: its end comes soon.
+      // It has just finished and was added again before the loop heard of its end, which comes soon.
       if atWork.withLock({ $0[task.number] != nil }) { break }
       if isOld(task) {
         try ask(try ledger.next(limit: Self.askedAtOnce).filter(isOld).map(\.number))
@@ -196,13 +200,13 @@ final class DownloadSession: Sendable {
     return min(upkeep, try ledger.nextDue() ?? .distantFuture)
   }
 
-  /// Its request may be good no more: signed URLs die first.
+  /// True when the task's request may have expired; signed URLs do so first.
   private func isOld(_ task: TaskRecord) -> Bool {
     guard case .long = patience else { return false }
     return clock.time.seconds - task.fresh.seconds >= TaskRecord.freshness
   }
 
-  /// Those whose wait is over.
+  /// Queues the tasks whose wait is over.
   private func queueDue() throws(LedgerFailure) {
     while true {
       let (terms, isHeld) = (terms, settings.holdsOld == true)
@@ -210,7 +214,7 @@ final class DownloadSession: Sendable {
       if due.isEmpty { return }
       let tasks = try ledger.update(due) { task in
         guard task.state == .waiting else { return nil }
-        // Nobody had a better one.
+        // Nobody had a better request.
         if task.code == TaskRecord.stale { return task.queued(terms, isFresh: true) }
         if task.code == TaskRecord.delayed || isOld(task) { return task.asked(terms, isHeld: isHeld) }
         return task.queued(terms)
@@ -219,18 +223,18 @@ final class DownloadSession: Sendable {
     }
   }
 
-  /// Asks whether somebody has better requests for tasks that are about to begin.
+  /// Asks for better requests for tasks that are about to begin.
   private func ask(_ tasks: [Int64]) throws(LedgerFailure) {
     let (terms, isHeld) = (terms, settings.holdsOld == true)
     _ = try ledger.update(tasks) { $0.state == .queued ? $0.asked(terms, isHeld: isHeld) : nil }
   }
 
-  /// - Returns: false where it cannot begin; then its record says why.
+  /// - Returns: false when it cannot begin; then its record says why.
   private func begin(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
     let number = task.number
     let known = task.file != nil && folder.isThere(task) ? try ledger.finished(number) : nil
     if let known, let digest = task.request.digest, digest == task.digest {
-      // Its contents are what is wanted, whatever the server has.
+      // The file has the wanted contents, whatever the server has.
       try ledger.apply([.row(known)])
       return false
     }
@@ -239,7 +243,7 @@ final class DownloadSession: Sendable {
     let work = TaskAtWork(
       request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
-    // Orders find it from now on.
+    // From here on orders find the task.
     atWork.withLock { $0[number] = work }
     guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
     let beginning = Beginning(
@@ -248,7 +252,7 @@ final class DownloadSession: Sendable {
     return true
   }
 
-  /// What a task begins with.
+  /// The parts that a task begins with.
   struct Beginning: Sendable {
     let task: Int64
     let download: SingleDownload
@@ -267,7 +271,7 @@ final class DownloadSession: Sendable {
 
   func start(_ beginning: Beginning) throws(LedgerFailure) {
     let number = beginning.task
-    // Given while its bytes were brought.
+    // An order came while its earlier bytes were brought.
     if atWork.withLock({ $0[number]?.order != nil }) { return try ended(number, .stopped) }
     let running = engine.withLock { $0 }.start(
       beginning.download, with: beginning.ports, observer: Responses(self)
@@ -279,28 +283,28 @@ final class DownloadSession: Sendable {
       tasks[number]?.download = running
       return tasks[number]?.order
     }
-    // Given while it began.
+    // An order came while the task began.
     if order != nil || isClosed.withLock({ $0 }) { running.cancel() }
   }
 
-  /// Opens where the file goes, and gathers what is asked with.
+  /// Opens the destination, and makes the header lines of the request.
   ///
-  /// - Returns: nil where it cannot begin; then its record says why.
+  /// - Returns: `nil` when the task cannot begin; then its record says why.
   private func open(
     _ task: TaskRecord, _ known: Row?
   ) throws(LedgerFailure) -> (Destination, headers: [String])? {
     let number = task.number
     do {
-      // What lies under the partial file's name may be what a new file took the place of.
+      // The partial file's name may hold the file that a new one replaced.
       for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
       guard try ledger.task(number)?.state == .queued else { return nil }
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
       let destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
-      // Of these a part cannot be asked for.
+      // Such a request cannot ask for a part.
       if !task.request.isRepeatable, hasPartial { try partialFiles.remove(task) }
       return (destination, try HostCredential.headers(of: task.request, settings))
     } catch let failure as LedgerFailure {
-      // Of the record, which may be written later.
+      // The record failed; it may be writable later.
       folder.close(number)
       throw failure
     } catch {
@@ -311,7 +315,7 @@ final class DownloadSession: Sendable {
     }
   }
 
-  /// - Returns: false where somebody has ended it since it was chosen.
+  /// - Returns: false when somebody has ended the task since it was chosen.
   private func enterRunning(
     _ number: Int64, in directory: FileIdentity, keepsFile: Bool
   ) throws(LedgerFailure) -> Bool {
@@ -336,7 +340,7 @@ final class DownloadSession: Sendable {
     }
   }
 
-  /// It does not begin after all. An order that it was given meanwhile holds.
+  /// Gives up the beginning of a task. An order that came meanwhile is carried out.
   private func abandon(_ number: Int64) throws(LedgerFailure) {
     folder.close(number)
     let order = atWork.withLock { $0.removeValue(forKey: number)?.order }
@@ -366,7 +370,7 @@ final class DownloadSession: Sendable {
 
   // MARK: What the server says
 
-  /// Hears the servers' answers.
+  /// Receives the answers of servers.
   private final class Responses: ResponseObserver {
     private let session: DownloadSession
 
@@ -385,11 +389,11 @@ final class DownloadSession: Sendable {
     }
   }
 
-  /// On the network's thread.
+  /// Takes the head of an answer. Runs on the network's thread.
   private func responded(_ task: Int64, _ head: ResponseHead) -> ResponseVerdict {
     guard let work = atWork.withLock({ $0[task] }) else { return .usual }
     let rule = ((work.request.rules ?? []) + (settings.rules ?? [])).first { $0.fits(head) }
-    // 416: all of it is there already.
+    // 416: the partial file has all of it already.
     let isFile = (200..<300).contains(head.status) || head.status == 416 || rule?.then == .accept
     var answer = SessionLedger.Answer(TaskResponse(head))
     if head.status == 304, let known = work.known {
@@ -466,13 +470,13 @@ final class DownloadSession: Sendable {
       message: "the session holds as much as it may (\(Units.show(most))) until others end")
   }
 
-  /// Writes the last answer down, if the ledger does not have it.
+  /// Records the last answer, unless the ledger has it.
   func noteResponse(_ task: Int64) throws(LedgerFailure) {
     let isNew = atWork.withLock { $0[task]?.response?.isNoted == false }
     if isNew { try ledger.noteResponse(of: task) }
   }
 
-  /// The last answer, if the ledger does not have it.
+  /// The last answer; `nil` when the ledger has it.
   private static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Answer? {
     atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
   }
@@ -498,7 +502,7 @@ final class DownloadSession: Sendable {
       atWork.withLock { $0[number] = nil }
       throw error
     }
-    // One that came while its end was written down.
+    // An order may have come while the end was recorded.
     let last = atWork.withLock { $0.removeValue(forKey: number)?.order }
     if work?.order == nil, let last { try obey(last, number) }
     try countIdle()
@@ -536,7 +540,7 @@ final class DownloadSession: Sendable {
     }
   }
 
-  /// - Parameter verdict: nil for what the table of failures says.
+  /// - Parameter verdict: the verdict; `nil` for that of the table of failures.
   private func fail(
     _ number: Int64, code: String, message: String, _ verdict: TaskVerdict? = nil
   ) throws(LedgerFailure) {
@@ -568,17 +572,17 @@ final class DownloadSession: Sendable {
       }
       task.nextAttempt = terms.now.adding(
         seconds: TaskBackOff.seconds(after: task.attempts, random: random))
-      // Once for each reason: who looks again sees when.
+      // Told once for each reason; a client that asks again sees when the next attempt is.
       return (task, isSame ? [] : [event(.waiting)])
     }
   }
 
   // MARK: Upkeep
 
-  /// Ends what has taken too long, and drops partial files that were kept long enough.
+  /// Ends tasks that have taken too long, and drops partial files that were kept long enough.
   private func look() throws(LedgerFailure) {
     let (age, terms) = (currentAge(), terms)
-    // What came of them could not be written down.
+    // The end of these tasks could not be recorded.
     let busy = Set(atWork.withLock { Array($0.keys) })
     let orphans = try ledger.numbers(in: [.running]).filter { !busy.contains($0) }
     if !orphans.isEmpty { _ = try ledger.update(orphans) { $0.interrupted(terms) } }
@@ -608,7 +612,7 @@ final class DownloadSession: Sendable {
 
   // MARK: Orders
 
-  /// Any thread.
+  /// Gives an order to a task. Callable on any thread.
   ///
   /// - Returns: whether there was anything to do.
   func give(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
@@ -621,14 +625,14 @@ final class DownloadSession: Sendable {
     return try obey(order, number)
   }
 
-  /// Gives an order to all tasks of some states. Any thread.
+  /// Gives an order to all tasks in some states. Callable on any thread.
   ///
-  /// - Returns: how many there were.
+  /// - Returns: the number of tasks that it concerned.
   func giveAll(_ order: Order, in states: [TaskState]) throws(LedgerFailure) -> Int {
     var count = 0
-    // First those that could begin meanwhile.
+    // First the tasks that could begin meanwhile.
     let numbers = try ledger.numbers(in: states.filter { $0 != .running })
-    // Others read and write between them.
+    // Others may use the ledger between the batches.
     for start in stride(from: 0, to: numbers.count, by: Self.batch) {
       count += try obey(order, Array(numbers[start..<min(numbers.count, start + Self.batch)]))
     }
@@ -636,17 +640,18 @@ final class DownloadSession: Sendable {
     return count
   }
 
-  /// Adds tasks, as the ledger does. What is finished is asked about again. Any thread; `advance` begins them.
+  /// Adds tasks to the ledger. Finished tasks are checked again. Callable on any thread; `advance` begins
+  /// them.
   func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
     let terms = terms
     let isCommand = if case .short = patience { true } else { false }
     var added = try ledger.add(requests, terms, renews: isCommand)
-    // What a client repeats by its key is done as it was.
+    // A request that a client repeats by its key stays as it is.
     let new = zip(requests, added).filter { request, added in
       request.key == nil || !added.wasThere || added.task.request.key != request.key
     }.map(\.1)
     let finished = new.map(\.task).filter { task in
-      // Of one command, which goes on where it was ended, a file that is there is done.
+      // A single command resumes after an interruption; a file that is in place is done.
       let isRight = task.request.digest == nil || task.request.digest == task.digest
       if isCommand, isRight, folder.isThere(task) { return false }
       return task.state == .finished
@@ -659,9 +664,9 @@ final class DownloadSession: Sendable {
     return added
   }
 
-  /// Their turn comes again. Any thread; `advance` begins them.
+  /// Queues tasks again. Callable on any thread; `advance` begins them.
   ///
-  /// - Returns: those that were in one of these states.
+  /// - Returns: the tasks that were in one of these states.
   func queue(_ numbers: [Int64], from states: [TaskState]) throws(LedgerFailure) -> [Int64] {
     let terms = terms
     return try ledger.update(numbers) { task in
@@ -675,10 +680,12 @@ final class DownloadSession: Sendable {
     }.map(\.number)
   }
 
-  /// Goes on with another request, which keeps what the task is known by. What runs has it after its next failure. Any thread.
+  /// Continues a task with another request, and keeps the task's identity. A running task uses it after its
+  /// next failure. Callable on any thread.
   ///
-  /// - Returns: false where there is no such task, or it has ended.
-  /// - Throws: `TaskRequest.Refusal` for a request that is none, `FolderFailure` where what was fetched cannot go along.
+  /// - Returns: false when there is no such task, or it has ended.
+  /// - Throws: `TaskRequest.Refusal` for an invalid request, `FolderFailure` when the fetched bytes cannot be
+  ///   moved.
   func answer(_ order: SessionOrder, _ number: Int64) throws -> Bool {
     let isAgain = { (state: TaskState) in !state.isEnd || state == .failed || order.verb == .retry }
     guard let known = try ledger.task(number), isAgain(known.state) else { return false }
@@ -686,7 +693,7 @@ final class DownloadSession: Sendable {
     (request.url, request.headers) = (order.url ?? request.url, order.headers ?? request.headers)
     try request.validate()
     if let to = order.to, known.state == .running {
-      // What else is said holds from the request on that follows the move.
+      // The other changes apply from the request after the move.
       let changed = try ledger.update(number) { task in
         var task = task
         (task.request.url, task.request.headers) = (request.url, request.headers)
@@ -694,7 +701,7 @@ final class DownloadSession: Sendable {
       }
       return try changed != nil && give(.move(to: to, order.existing), number)
     }
-    // What a rule holds goes on, whatever rules say.
+    // A task that a rule holds continues, whatever the rules say.
     if let url = order.url, url != known.request.url, known.state != .running { try follow(known, to: url) }
     let released =
       known.code == TaskRecord.held ? known.rulesOnceReleased(try ledger.response(number)) : nil
@@ -713,14 +720,15 @@ final class DownloadSession: Sendable {
     } != nil
   }
 
-  /// The file is said to be at another URL. Its strong ETag proves what was fetched there, too; a date would not.
+  /// Notes that the file is at another URL now. A strong ETag identifies the fetched bytes there as well; a
+  /// date does not.
   private func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
     guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
     (row.url, row.lastModified) = (url, nil)
     try ledger.apply([.partial(row)])
   }
 
-  /// Any thread.
+  /// Sets the priority of tasks. Callable on any thread.
   func prioritize(_ numbers: [Int64], _ priority: TaskPriority) throws(LedgerFailure) -> Int {
     try ledger.update(numbers) { task in
       guard task.request.priority ?? .normal != priority else { return nil }
@@ -730,13 +738,14 @@ final class DownloadSession: Sendable {
     }.count
   }
 
-  /// Closed, all tasks ended, all events acknowledged. Any thread.
+  /// True when the session is closed, all tasks have ended and all events are acknowledged. Callable on any
+  /// thread.
   func isOver() throws(LedgerFailure) -> Bool {
     guard try ledger.fact(.closed) != nil, try ledger.liveCount() == 0 else { return false }
     return try ledger.acknowledged() == ledger.lastEvent()
   }
 
-  /// Partial files of all tasks go. Any thread but the loop's, before `close`.
+  /// Removes the partial files of all tasks. Callable on any thread but the loop's, before `close`.
   func dropAll() {
     let busy = atWork.withLock { Array($0.keys) }.compactMap { try? ledger.task($0) }
     _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
@@ -757,7 +766,7 @@ final class DownloadSession: Sendable {
     return try obey(order, [number]) > 0
   }
 
-  /// - Returns: how many tasks have changed.
+  /// - Returns: the number of tasks that changed.
   private func obey(_ order: Order, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
     let terms = terms
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }

@@ -4,15 +4,16 @@ import TarnFolder
 import TarnLedger
 import TarnRuntime
 
-/// Bytes of a task that lie elsewhere when it begins: where its file was to go before, or in somebody else's file. Any thread.
+/// Moves the bytes of a task that lie elsewhere when it begins: at its earlier destination, or in a file of
+/// somebody else. Callable on any thread.
 final class EarlierBytes: Sendable {
   private let ledger: SessionLedger
   private let folder: SessionFolder
   private let bootID: String
-  /// Threads that bring bytes.
+  /// The number of threads that bring bytes.
   private let workers = LockedCondition(0)
 
-  /// - Parameter bootID: of this boot; empty when it cannot be read.
+  /// - Parameter bootID: the id of this boot; empty when it cannot be read.
   init(ledger: SessionLedger, folder: SessionFolder, bootID: String) {
     (self.ledger, self.folder, self.bootID) = (ledger, folder, bootID)
   }
@@ -21,11 +22,12 @@ final class EarlierBytes: Sendable {
     task.movedFrom != nil || task.request.resuming != nil
   }
 
-  /// Brings them to the task's destination, which is open, on a thread of its own: to another file system they are copied.
+  /// Brings the bytes to the task's open destination, on a thread of its own. They are copied when that is on
+  /// another file system.
   ///
   /// - Parameters:
-  ///   - isStopped: asked for every MiB that is copied.
-  ///   - ended: hears why they could not be brought, and are where they were; nil where they could.
+  ///   - isStopped: called for every MiB that is copied.
+  ///   - ended: called with the reason when the bytes stay where they were; with `nil` on success.
   func bring(
     _ task: TaskRecord, unless isStopped: @escaping @Sendable () -> Bool,
     ended: @escaping @Sendable (PassFailure?) -> Void
@@ -47,7 +49,7 @@ final class EarlierBytes: Sendable {
     }
   }
 
-  /// Returns when no bytes are being brought.
+  /// Waits until no bytes are being brought.
   func wait() { workers.wait { $0 == 0 ? () : nil } }
 
   private func bring(_ task: TaskRecord, unless isStopped: () -> Bool) throws {

@@ -3,7 +3,8 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// What a host is told that wants to know who asks: read from a file for each task, so that a new secret holds at once.
+/// The credential for a host. It is read from a file for each task, so that a new secret takes effect at
+/// once.
 enum HostCredential {
   static func fits(_ trust: HostTrust, _ url: String) -> Bool {
     guard let start = url.firstRange(of: "://")?.upperBound else { return false }
@@ -12,7 +13,7 @@ enum HostCredential {
     return host.lowercased() == trust.host.lowercased()
   }
 
-  /// All header lines of a request: the session's, its own, and what its host is told.
+  /// Returns all header lines of a request: the session's, its own, and the host's credential.
   ///
   /// - Throws: `credential-not-readable`.
   static func headers(of request: TaskRequest, _ settings: SessionSettings) throws(PassFailure) -> [String] {
@@ -24,7 +25,7 @@ enum HostCredential {
     return lines
   }
 
-  /// - Returns: a header line; nil where the host is told nothing.
+  /// - Returns: a header line; `nil` when the host has no credential.
   /// - Throws: `credential-not-readable`.
   static func line(of trust: HostTrust) throws(PassFailure) -> String? {
     guard let reference = trust.credential else { return nil }
@@ -45,7 +46,7 @@ enum HostCredential {
     return "Authorization: Basic \(Base64.encode(Array(secret.utf8)))"
   }
 
-  /// A credential of the service by its name (systemd.exec(5)), or a file.
+  /// Returns the path of a credential: a file, or a credential of the service by its name (systemd.exec(5)).
   private static func path(of reference: String) -> String? {
     guard !reference.hasPrefix("/") else { return reference }
     guard !reference.utf8.contains(UInt8(ascii: "/")), reference != ".." else { return nil }

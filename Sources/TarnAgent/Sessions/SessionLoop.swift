@@ -3,18 +3,18 @@ import TarnEngine
 import TarnLedger
 import TarnRuntime
 
-/// The thread of all sessions of a process: begins tasks whose turn it is, and writes down what came of them.
+/// The thread of all sessions of a process: begins tasks whose turn it is, and records their ends.
 final class SessionLoop: Sendable {
   enum Message: Sendable {
-    /// Something is new in a session.
+    /// A session has changed.
     case wake(DownloadSession)
-    /// It is to be looked at again then.
+    /// A session is to be advanced at this time.
     case wakeAt(DownloadSession, Timestamp)
-    /// What there was of a task before lies beside its destination.
+    /// The earlier bytes of a task lie at its destination now.
     case brought(DownloadSession, DownloadSession.Beginning)
     case responded(DownloadSession, Int64)
     case ended(DownloadSession, Int64, SingleDownload.Outcome)
-    /// Nothing more is heard of a session.
+    /// The session is removed from the loop.
     case forget(DownloadSession)
   }
 
@@ -28,7 +28,8 @@ final class SessionLoop: Sendable {
   private let state = LockedCondition(State())
   private let clock: any Clock
   private let thread = Locked<WorkerThread?>(nil)
-  /// Hears that a session has changed, and why its ledger cannot be written. On the loop's thread.
+  /// Called when a session has changed, with the failure when its ledger cannot be written. Runs on the
+  /// loop's thread.
   private let changed: @Sendable (DownloadSession, LedgerFailure?) -> Void
 
   init(clock: any Clock, changed: @escaping @Sendable (DownloadSession, LedgerFailure?) -> Void) {
@@ -40,19 +41,19 @@ final class SessionLoop: Sendable {
     thread.withLock { $0 = made }
   }
 
-  /// Any thread.
+  /// Posts a message. Callable on any thread.
   func post(_ message: Message) { state.change { $0.messages.append(message) } }
 
-  /// Waits for its end. Not from the loop's thread.
+  /// Ends the loop and waits for its end. Must not run on the loop's thread.
   func end() {
     state.change { $0.isEnding = true }
     thread.withLock { $0.take() }?.join()
   }
 
   private func run() {
-    /// Those that have something to do, and when at the latest.
+    /// The sessions that have something to do, each with the latest time for it.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
-    /// The same of what others asked for.
+    /// The sessions that are to be advanced at a requested time.
     var later: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
     while true {
       let now = clock.time
@@ -87,7 +88,7 @@ final class SessionLoop: Sendable {
         later[key] = nil
       }
       for (key, session) in touched {
-        // Where the ledger cannot be written now it may be later.
+        // A ledger that cannot be written now may be writable later.
         due[key] = (session, clock.time.adding(seconds: Self.retryTime))
         handle(session) { () throws(LedgerFailure) in
           due[key] = try session.advance().map { (session, $0) }

@@ -9,7 +9,7 @@ import TarnRuntime
 import TarnServer
 import TarnTransfer
 
-/// The sessions of an agent: each a directory with its ledger. Any thread.
+/// The sessions of an agent, each a directory with its ledger. Callable on any thread.
 final class Sessions: SessionPort {
   private struct Open {
     let session: DownloadSession
@@ -24,7 +24,7 @@ final class Sessions: SessionPort {
     var isEnding = false
   }
 
-  /// Where they lie: `$STATE/sessions`.
+  /// The directory of all sessions: `$STATE/sessions`.
   private let directory: String
   private let pool: DownloaderPool
   private let log: Logger
@@ -32,13 +32,13 @@ final class Sessions: SessionPort {
   private let names = FinalNames()
   private let promises = SpacePromises()
   private let state = Locked(State())
-  /// One at a time makes or forgets a session.
+  /// Lets only one thread make or forget a session at a time.
   private let making = Turns()
   private let loop: SessionLoop
   private let changes: Changes
   private let waker: Waker
 
-  /// What the loop says, handed on.
+  /// Passes on what the loop reports.
   private final class Changes: Sendable {
     private let receiver = Locked<(@Sendable (DownloadSession, LedgerFailure?) -> Void)?>(nil)
 
@@ -51,7 +51,7 @@ final class Sessions: SessionPort {
     }
   }
 
-  /// - Throws: why the thread of sessions cannot be made.
+  /// - Throws: the reason why the thread of sessions cannot be made.
   init(directory: String, socket: String?, pool: DownloaderPool, log: Logger, clock: any Clock)
     throws(ThreadFailure)
   {
@@ -64,7 +64,7 @@ final class Sessions: SessionPort {
     changes.attach { [weak self] session, failure in self?.changed(session, failure) }
   }
 
-  /// Opens what earlier agents left; what was at work goes on.
+  /// Opens the sessions that earlier agents left; their tasks continue.
   func begin() {
     TextFile.makeDirectories(directory)
     guard let entries = opendir(directory) else { return }
@@ -84,7 +84,7 @@ final class Sessions: SessionPort {
     }
   }
 
-  /// What runs ends, and goes on with the next agent.
+  /// Ends the work; the next agent continues it.
   func end() {
     let open = state.withLock { state in
       state.isEnding = true
@@ -96,7 +96,7 @@ final class Sessions: SessionPort {
 
   // MARK: Opening
 
-  /// - Parameter first: what the session is set to where it is a new one.
+  /// - Parameter first: the settings of a new session.
   private func makeOpen(
     _ id: String, _ first: SessionSettings? = nil
   ) throws -> (open: Open, isNew: Bool) {
@@ -193,7 +193,7 @@ final class Sessions: SessionPort {
     let stored = session.settings
     if let settings, !isNew, isUpdate {
       try Self.translating {
-        // What ended before there was a hook is not told.
+        // Ends from before there was a hook are not told to it.
         if stored.hook == nil, stored.notify != true {
           try session.ledger.set(.told, String(session.ledger.lastEvent()))
         }
@@ -306,7 +306,7 @@ final class Sessions: SessionPort {
         state.sessions[id]?.listeners[number] = nil
         return state.sessions[id]?.session
       }
-      // Nobody reads it any more: its program may have to be woken.
+      // Nobody reads the session now: its program may have to be woken.
       if let session { self.wake(session) }
     }
   }
@@ -383,7 +383,7 @@ final class Sessions: SessionPort {
       wasSo: changed == 0)
   }
 
-  /// Others read and write between them.
+  /// Runs the body in batches, so that others may use the ledger in between.
   private func inBatches(_ numbers: [Int64], _ body: ([Int64]) throws -> Int) rethrows -> Int {
     var count = 0
     for start in stride(from: 0, to: numbers.count, by: DownloadSession.batch) {
@@ -392,7 +392,7 @@ final class Sessions: SessionPort {
     return count
   }
 
-  /// - Returns: how many tasks have changed.
+  /// - Returns: the number of tasks that changed.
   private func carryOut(_ order: SessionOrder, _ session: DownloadSession) throws -> Int {
     let ended = TaskState.allCases.filter(\.isEnd)
     func numbers(_ states: [TaskState]) throws -> [Int64] {
@@ -419,15 +419,16 @@ final class Sessions: SessionPort {
     }
   }
 
-  /// A closed session whose tasks have ended and whose events are acknowledged is over.
+  /// Forgets a session that is closed, with all tasks ended and all events acknowledged. Also forgets one
+  /// that was abandoned.
   private func forgetIfOver(_ session: DownloadSession) {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
     guard (try? session.isOver()) == true || !isRead && (try? session.isAbandoned()) == true else { return }
-    // Not on the loop's thread, which the session's end waits for.
+    // Runs on a thread of its own, for the session's end waits for the loop's.
     _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session, onlyIfOver: true) }
   }
 
-  /// - Parameter onlyIfOver: it may have more to do since somebody looked.
+  /// - Parameter onlyIfOver: true to check again, for the session may have more to do by now.
   private func forget(_ session: DownloadSession, onlyIfOver: Bool = false) {
     making.take {
       let isOver = (try? session.isOver()) == true || (try? session.isAbandoned()) == true
@@ -448,7 +449,7 @@ final class Sessions: SessionPort {
 
   // MARK: Waking programs
 
-  /// Runs the session's command when there is news that nobody reads.
+  /// Runs the session's wake command when there are new events that nobody reads.
   private func wake(_ session: DownloadSession) {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
     guard !isRead, let command = session.settings.wake,
@@ -474,7 +475,7 @@ final class Sessions: SessionPort {
 }
 
 extension Sessions {
-  /// Says once that all downloads are done, to the session's hook and to the desktop.
+  /// Tells the session's hook and the desktop, once, that all downloads are done.
   private func tellEnd(_ session: DownloadSession) {
     let settings = session.settings
     guard settings.hook != nil || settings.notify == true,
@@ -491,7 +492,7 @@ extension Sessions {
 }
 
 extension SessionSettings {
-  /// Names of what another one has otherwise.
+  /// Returns the names of the settings that differ from another's.
   fileprivate func names(unlike other: SessionSettings) -> [String] {
     [
       transfers != other.transfers ? "transfers" : nil, wake != other.wake ? "wake" : nil,
@@ -505,7 +506,7 @@ extension SessionSettings {
 }
 
 extension SessionSettings {
-  /// How its downloads talk to the network.
+  /// The network settings of the session's downloads.
   var network: NetworkSettings {
     var network = NetworkSettings()
     network.allowsAskedPrivateAddresses = true

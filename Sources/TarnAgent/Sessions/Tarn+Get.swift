@@ -10,9 +10,9 @@ import TarnTransfer
 /// Files to download now.
 package struct GetRequest: Sendable {
   package var tasks: [TaskRequest]
-  /// Of the network: `--limit-rate` and its kind.
+  /// The options for the network, such as `--limit-rate`.
   package var options = PassOptions()
-  /// Transfers at a time.
+  /// The transfers at a time.
   package var transfers = 4
 
   package init(_ tasks: [TaskRequest]) { self.tasks = tasks }
@@ -24,12 +24,14 @@ package struct GetReport: Sendable {
 }
 
 extension Tarn {
-  /// Downloads files and waits for them. What was fetched when it is ended is kept: the same request goes on from there.
+  /// Downloads files and waits for them. An interrupted download keeps its bytes: the same request continues
+  /// from there.
   ///
   /// - Parameters:
-  ///   - ended: hears of each task as it ends, on another thread.
-  ///   - progress: how far the transfers are, by the numbers of tasks.
-  /// - Throws: `usage` for a request that is none, or whose file would lie in a mirror; `locked` where another process works at the same one.
+  ///   - ended: called for each task as it ends, on another thread.
+  ///   - progress: the progress of the transfers, by the numbers of tasks.
+  /// - Throws: `usage` for an invalid request, or one whose file would lie in a mirror; `locked` when another
+  ///   process works at the same request.
   package func get(
     _ request: GetRequest, progress: PassProgress, stop: StopFlag,
     ended: @escaping @Sendable (TaskRecord) -> Void
@@ -69,7 +71,7 @@ extension Tarn {
     settings.transfers = request.transfers
     try ledger.set(.settings, JSONText.line(settings))
     let ends = LockedCondition(false)
-    // Those of an earlier run were told by it.
+    // The ends of an earlier run were reported then.
     let told = Locked(try ledger.lastEvent())
     let failure = Locked<LedgerFailure?>(nil)
     let loop = SessionLoop(clock: SystemClock()) { session, fault in
@@ -101,13 +103,13 @@ extension Tarn {
     return (GetReport(tasks: tasks, wasStopped: stop.isSet), isDone)
   }
 
-  /// The same files to the same places have the same record, whoever asks again.
+  /// Returns the same id for the same files and places, whoever asks.
   private static func id(of tasks: [TaskRequest]) -> String {
     let text = tasks.map { "\($0.url)\n\($0.to)\n" }.joined()
     return "get-\(OpenSSLHashing().digest(.sha256, of: Array(text.utf8)).hex.prefix(16))"
   }
 
-  /// The directory of its record, made if need be.
+  /// Returns the directory of the record, made when it is missing.
   private func getPlace(_ id: String) throws(PassFailure) -> String {
     guard let state = stateDirectory else {
       throw PassFailure(
@@ -146,7 +148,7 @@ extension Tarn {
     rmdir(place)
   }
 
-  /// Where this user's Tarn keeps what belongs to no mirror; nil where there is no such place.
+  /// The directory for the state of this user's Tarn that belongs to no mirror; `nil` when there is none.
   var stateDirectory: String? {
     Registry(environment: environment).flatMap { registry in
       registry.path.lastIndex(of: "/").map { String(registry.path[..<$0]) }
@@ -155,9 +157,9 @@ extension Tarn {
 }
 
 extension DownloadSession {
-  /// Tells of tasks that have ended since an event.
+  /// Reports the tasks that have ended since an event.
   ///
-  /// - Returns: whether none is left to end.
+  /// - Returns: true when no task is left to end.
   fileprivate func tell(
     endsAfter told: Locked<Int64>, _ ended: (TaskRecord) -> Void
   ) throws(LedgerFailure) -> Bool {

@@ -2,51 +2,51 @@ import TarnCore
 import TarnEngine
 import TarnLedger
 
-/// What a task at work has.
+/// The state of a task at work.
 struct TaskAtWork {
   let request: TaskRequest
-  /// The file may take the place of another.
+  /// True when the file may replace another one.
   let replaces: Bool
-  /// What stands there already, and is asked about.
+  /// The record of the file that is in place already and is checked.
   let known: Row?
   /// The number of its downloader.
   let network: Int
-  /// Bytes of the partial file when it began.
+  /// The bytes of the partial file at the beginning.
   let kept: UInt64
   let began: Instant
   var responded: Instant?
   var download: RunningDownload?
-  /// Of the last answer, and whether the ledger has it.
+  /// The last answer, and whether the ledger has it.
   var response: (answer: SessionLedger.Answer, isNoted: Bool)?
-  /// Of the file, once the server has told it.
+  /// The size of the file, once the server has told it.
   var size: UInt64 = 0
   /// The beginning of an answer that was no file.
   var body: String?
-  /// Why it was ended from outside; nil for by itself.
+  /// The order that ended it from outside; `nil` when it ended by itself.
   var order: DownloadSession.Order?
 }
 
 extension DownloadSession {
-  /// What somebody wants of a task.
+  /// What a task at work is told to do.
   enum Order: Sendable {
     case suspend
-    /// - Parameter keeps: its partial file stays.
+    /// - Parameter keeps: true when its partial file stays.
     case cancel(keeps: Bool)
-    /// The process ends: it stays as it is, and goes on with the next one.
+    /// The process ends: the task stays as it is, and the next process continues it.
     case leave
     /// A rule wants a program to be asked.
     case hold
-    /// A rule or a limit ends it.
+    /// A rule or a limit ends the task.
     case fail(code: String, message: String)
-    /// Its file goes to another place.
+    /// The file gets another destination.
     case move(to: String, TaskRequest.Existing?)
   }
 
-  /// What happens after a failure that may be over in a while.
+  /// The reaction to a failure that may be temporary.
   enum Patience: Sendable {
-    /// The task waits, and is tried again and again.
+    /// The task waits, and is tried again without a limit.
     case long
-    /// It is tried so many times more, within minutes, and has failed then.
+    /// The task is tried again this many times, within minutes, and then has failed.
     case short(retries: Int)
   }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import TarnCore
 
-/// A mirror's folder is what its feed says: no task puts its file there.
+/// Keeps tasks out of mirrors: the feed alone decides what is in a mirror's folder.
 extension TaskPlace {
   static let inMirror = "destination-in-mirror"
   static let noMirror = "choose a folder that is no mirror"
@@ -10,10 +10,10 @@ extension TaskPlace {
     "\(Printable.escape(to)) lies in the mirror \(Printable.escape(mirror))"
   }
 
-  /// The folder of the mirror that it lies in; nil for none. What does not exist yet counts by where it would be.
+  /// The folder of the mirror that contains the place; `nil` for none. The existing part of the path counts.
   var mirror: String? {
     if let mirror = Self.mirror(above: directory) { return mirror }
-    // Where links lead to, as far as there is something.
+    // Links are followed as far as the path exists.
     var existing = directory
     while access(existing, F_OK) != 0, let slash = existing.lastIndex(of: "/"), slash != existing.startIndex {
       existing = String(existing[..<slash])

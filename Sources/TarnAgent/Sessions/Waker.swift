@@ -2,13 +2,13 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// Whether a session's wake command is due. A value.
+/// Decides whether a session's wake command is due.
 struct WakeState {
   private enum Phase {
     case idle
-    /// - Parameter isAcknowledged: events were taken since it began.
+    /// - Parameter isAcknowledged: true when events were acknowledged since it began.
     case running(isAcknowledged: Bool)
-    /// It ended, and nothing was acknowledged: again at that moment.
+    /// It ended and nothing was acknowledged: it runs again at this time.
     case waiting(until: Timestamp)
   }
 
@@ -17,16 +17,16 @@ struct WakeState {
   private var last: (when: Timestamp, message: String)?
   private static let mostFailures = 13
 
-  /// When it is run again; nil for not before something else happens.
+  /// The time of the next run; `nil` when only an event starts one.
   var due: Timestamp? { if case .waiting(let until) = phase { until } else { nil } }
 
   var document: WakeDocument? {
     last.map { WakeDocument(failures: failures, last: $0.when, message: $0.message) }
   }
 
-  /// There is news that nobody has acknowledged.
+  /// Notes that there are events that nobody has acknowledged.
   ///
-  /// - Returns: whether the command is to be run now.
+  /// - Returns: whether the command is to run now.
   mutating func begin(now: Timestamp) -> Bool {
     switch phase {
     case .running: return false
@@ -46,12 +46,12 @@ struct WakeState {
     }
     failures += 1
     last = (last?.when ?? now, message)
-    // Five seconds, doubled up to six hours.
+    // The wait is five seconds, doubled each time, six hours at most.
     let seconds = Int64(5) << Int64(min(failures - 1, Self.mostFailures))
     phase = .waiting(until: now.adding(seconds: min(seconds, 6 * 3600)))
   }
 
-  /// Somebody takes the events.
+  /// Notes that somebody acknowledges events.
   mutating func acknowledged() {
     failures = 0
     switch phase {
@@ -61,16 +61,16 @@ struct WakeState {
   }
 }
 
-/// Runs wake commands: under systemd as units of their own, else as children free of the agent's session. Any thread.
+/// Runs wake commands: under systemd as separate units, otherwise as child processes. Callable on any thread.
 final class Waker: Sendable {
   private let socket: String?
 
   init(socket: String?) { self.socket = socket }
 
   /// - Parameters:
-  ///   - lock: a file that is locked for as long as the command lives, so that it never runs twice at once, whatever becomes of the
-  ///     agent.
-  ///   - ended: hears how the command ended, on another thread.
+  ///   - lock: a file that stays locked while the command lives. So it never runs twice at once, whatever
+  ///     happens to the agent.
+  ///   - ended: called with the end of the command, on another thread.
   func run(
     _ command: [String], session: String, first: SessionEvent, lock: String,
     ended: @escaping @Sendable (String) -> Void
@@ -87,7 +87,7 @@ final class Waker: Sendable {
     ) { _ in }
   }
 
-  /// Tells the desktop (notify-send(1)).
+  /// Notifies the desktop (notify-send(1)).
   func notify(session: String, _ event: SessionEvent) {
     let text = "\(Units.count(event.finished ?? 0, "download")) finished, \(event.failed ?? 0) failed"
     guard let program = OutsideProgram.find("notify-send") else { return }
@@ -95,7 +95,8 @@ final class Waker: Sendable {
     start(command, nil, of: session, []) { _ in }
   }
 
-  /// - Parameter unit: of systemd's, where there is a manager to run it; nil for a child of this process.
+  /// - Parameter unit: the name of a systemd unit, when a manager can run it; `nil` for a child of this
+  ///   process.
   private func start(
     _ command: [String], _ unit: String?, of session: String, _ own: [String], lock: String? = nil,
     _ ended: @escaping @Sendable (String) -> Void
@@ -116,7 +117,8 @@ final class Waker: Sendable {
     if made == nil { ended("no thread to run it") }
   }
 
-  /// Which systemd-run, of which manager, runs commands free of the agent's limits: the user's, or the system's for root; nil without one.
+  /// The systemd-run command of the manager that runs commands free of the agent's limits. This is the user's
+  /// manager, or for root the system's; `nil` without one.
   private static var manager: [String]? {
     guard let program = OutsideProgram.find("systemd-run") else { return nil }
     if let directory = getenv("XDG_RUNTIME_DIR"),
@@ -134,7 +136,7 @@ final class Waker: Sendable {
       return "it runs still, since an agent before this one"
     }
     do throws(OutsideProgram.Failure) {
-      // The command has the lock, too.
+      // The command holds the lock as well.
       let process = try OutsideProgram.start(command, environment, held: held >= 0 ? held : nil)
       return Subprocess.wait(for: process).text
     } catch {

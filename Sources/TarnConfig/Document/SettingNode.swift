@@ -1,7 +1,7 @@
 /// A value of a document, and where it stands.
 struct SettingNode: Sendable, Equatable {
   enum Value: Sendable, Equatable {
-    /// In the order of the document.
+    /// The members of a table, in the order of the document.
     case table([Member])
     case array([SettingNode])
     case text(String)
@@ -21,7 +21,7 @@ struct SettingNode: Sendable, Equatable {
   var value: Value
   var position: SettingPosition
 
-  /// With its article, for messages.
+  /// The kind of the value with its article, for messages.
   var kindName: String {
     switch value {
     case .table: "a table"

@@ -10,7 +10,7 @@ final class SettingsSource: Sendable {
     lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   }
 
-  /// The same place, or the end of the line or the file that it is behind.
+  /// Returns the position itself, or the end of the line or the file when it lies beyond that.
   func clamped(_ position: SettingPosition) -> SettingPosition {
     guard position.line <= lines.count else {
       return SettingPosition(line: lines.count, column: line(lines.count).unicodeScalars.count + 1)
@@ -19,7 +19,7 @@ final class SettingsSource: Sendable {
     return SettingPosition(line: position.line, column: min(position.column, end))
   }
 
-  /// - Returns: the line without its end; empty for one that is not there.
+  /// - Returns: the line without its line end; empty when the file has no such line.
   func line(_ number: Int) -> String {
     guard lines.indices.contains(number - 1) else { return "" }
     let line = lines[number - 1]

@@ -1,18 +1,18 @@
 import TOMLShim
 import TarnCore
 
-/// Bytes as TOML 1.0. The only file that knows toml++.
+/// Parses bytes as TOML 1.0. No other file uses toml++.
 enum TOMLDocument {
   /// The first fault of a document.
   struct Fault: Error, Equatable {
     var position: SettingPosition
-    /// Safe to print.
+    /// The text of toml++, safe to print.
     var message: String
   }
 
   static let longest = TARN_TOML_MAXIMUM
 
-  /// - Returns: the root, a table.
+  /// - Returns: the root node, a table.
   static func parse(_ bytes: [UInt8]) throws(Fault) -> SettingNode {
     var fault = tarn_toml_fault()
     let parsed = bytes.withUnsafeBytes { buffer in
@@ -31,7 +31,8 @@ enum TOMLDocument {
     return node(0, of: nodes)
   }
 
-  /// Where toml++ knows no place: the first line that begins a table and names none, or holds `[}`.
+  /// Finds the fault when toml++ gives no place: the first line that begins a table without naming one, or
+  /// that holds `[}`.
   private static func brokenLine(of bytes: [UInt8]) -> UInt32 {
     func isName(_ byte: UInt8) -> Bool {
       byte.isASCIILetter || byte.isASCIIDigit || "-_\"'".utf8.contains(byte)
@@ -88,7 +89,7 @@ enum TOMLDocument {
 }
 
 extension SettingPosition {
-  /// toml++ leaves 0 where it knows no place.
+  /// Takes a place of toml++, which is 0 when the place is unknown.
   fileprivate init(_ line: UInt32, _ column: UInt32) {
     self.init(line: max(1, Int(line)), column: max(1, Int(column)))
   }
@@ -102,7 +103,7 @@ extension TOMLDocument.Fault {
     var text = said[...]
     let front = "Error while parsing "
     if text.hasPrefix(front), let colon = text.firstRange(of: ": ") { text = text[colon.upperBound...] }
-    // What only toml++'s authors need.
+    // Cuts off what only the authors of toml++ need.
     if let internals = text.firstRange(of: " (TOML_") { text = text[..<internals.lowerBound] }
     let plain = String(text).replacing("'\\n'", with: "the end of the line").replacing(
       "'\\r'", with: "the end of the line")

@@ -3,21 +3,21 @@ package import TarnCore
 /// The file of `conf.d` that `tarn add` writes for one mirror, and that `tarn remove` takes away.
 package struct MirrorDropIn: Sendable, Equatable {
   package let name: String
-  /// Absolute: `DIRECTORY/conf.d/NAME.toml`.
+  /// The absolute path: `DIRECTORY/conf.d/NAME.toml`.
   package let path: String
 
-  /// - Parameter directory: the one with `tarn.toml` in it.
+  /// - Parameter directory: the directory that holds `tarn.toml`.
   package init(name: String, directory: String) {
     self.name = name
     path = "\(directory)/conf.d/\(name).toml"
   }
 
-  /// What `tarn add` was told of a mirror.
+  /// What `tarn add` was told about a mirror.
   package struct Contents: Sendable, Equatable {
     package var feed: String
     package var folder: String
     package var state: String?
-    /// `every` or `schedule`, and its value.
+    /// The setting `every` or `schedule`, and its value.
     package var rhythm: (name: String, text: String)?
     package var adopts = false
     package var options = PassOptions()
@@ -31,7 +31,7 @@ package struct MirrorDropIn: Sendable, Equatable {
     }
   }
 
-  /// The whole file.
+  /// Returns the text of the whole file.
   package func text(_ contents: Contents) -> String {
     var lines = header + [SettingsTable.mirror(name).header]
     let records = RememberedSettings.records(
@@ -56,15 +56,17 @@ package struct MirrorDropIn: Sendable, Equatable {
     ]
   }
 
-  /// Why a file may not be taken away.
+  /// The reason why a file may not be removed.
   package struct Objection: Error, Sendable, Equatable {
-    /// From 1.
+    /// The line, from 1.
     package var line: Int
-    /// A clause; safe to print.
+    /// The reason as a clause, safe to print.
     package var reason: String
   }
 
-  /// - Throws: where there is anything in the file but what `tarn add` writes, with other values.
+  /// Checks that the file holds only what `tarn add` writes, whatever the values are.
+  ///
+  /// - Throws: when the file holds anything else.
   package func requireOwn(_ bytes: [UInt8]) throws(Objection) {
     guard let text = String(validating: bytes, as: UTF8.self), text.hasPrefix(Self.mark) else {
       throw Objection(line: 1, reason: "'tarn add' did not write that file")
@@ -89,7 +91,7 @@ package struct MirrorDropIn: Sendable, Equatable {
     }
   }
 
-  /// The first line that holds a comment of somebody else's, or may hold one.
+  /// The first line that holds, or may hold, a comment that `tarn add` did not write.
   private func foreignLine(_ text: String) -> Int? {
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     let own = zip(lines, header).prefix { $0 == $1 }.count
@@ -99,7 +101,7 @@ package struct MirrorDropIn: Sendable, Equatable {
     return nil
   }
 
-  /// A `#` outside of strings; a string of several lines counts as one, for it may hide any.
+  /// True when the line has a `#` outside of strings. A multiline string counts as well, for it may hide one.
   private static func holdsComment(_ line: Substring) -> Bool {
     if line.contains("\"\"\"") || line.contains("'''") { return true }
     var quote: Character?
@@ -121,7 +123,7 @@ package struct MirrorDropIn: Sendable, Equatable {
 }
 
 extension LoadedSettings {
-  /// All files that say something of a mirror, each with its first line about it, in the order of their names.
+  /// All files that set something for a mirror, each with its first such line, sorted by path.
   package func files(naming mirror: String) -> [(path: String, line: Int)] {
     var found: [String: Int] = [:]
     func note(_ origin: SettingOrigin) {

@@ -4,7 +4,7 @@ import TarnCore
 package struct ProposedSettings: SettingsReading {
   private let base: any SettingsReading
   private let path: String
-  /// nil for a file that goes.
+  /// The bytes of the file; `nil` when it is removed.
   private let bytes: [UInt8]?
 
   package init(_ base: any SettingsReading = DiskSettings(), _ path: String, _ bytes: [UInt8]?) {

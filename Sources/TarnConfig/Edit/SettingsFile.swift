@@ -1,27 +1,28 @@
 import Glibc
 import TarnCore
 
-/// A file of settings that a command writes or takes away. Each call blocks for as long as the disk does.
+/// Creates and removes files of settings. Each call blocks for as long as the disk does.
 package enum SettingsFile {
-  /// What the kernel refused, and on what.
+  /// The error of the kernel, and the path that it concerns.
   package struct Failure: Error, Sendable, Equatable {
     package var number: Int32
-    /// Absolute.
+    /// The absolute path.
     package var path: String
 
     package var exists: Bool { number == EEXIST }
     package var isDenied: Bool { number == EACCES || number == EPERM || number == EROFS }
-    /// The words of strerror(3).
+    /// The text of strerror(3), in lower case.
     package var text: String {
       strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
     }
   }
 
-  /// Makes a file, whole or not at all, and durable. Never in the place of another one.
+  /// Creates a file, complete or not at all, and durably. Never replaces another file.
   ///
   /// - Parameters:
-  ///   - isPublic: another user's agent is to read it, whatever the umask says.
-  ///   - neighbour: a file whose owner and mode it takes on, where that is there: an administrator chose who may read it.
+  ///   - isPublic: true when another user's agent has to read the file, whatever the umask is.
+  ///   - neighbour: a file whose owner and mode the new one takes, when it exists: an administrator chose its
+  ///     readers.
   package static func create(
     _ path: String, _ text: String, isPublic: Bool, like neighbour: String? = nil
   ) throws(Failure) {
@@ -56,7 +57,7 @@ package enum SettingsFile {
     var status = stat()
     if let neighbour, stat(neighbour, &status) == 0 {
       mode = status.st_mode & 0o666
-      // Only root may give a file away; where nobody may, it stays the writer's.
+      // Only root may change the owner; otherwise the file stays the writer's.
       _ = fchown(descriptor, status.st_uid, status.st_gid)
     }
     var rest = Array(text.utf8)[...]

@@ -1,12 +1,12 @@
 import Glibc
 import TarnCore
 
-/// Settings on the disk. Any thread; each call blocks for as long as the disk does.
+/// Settings on the disk. Callable on any thread; each call blocks for as long as the disk does.
 package struct DiskSettings: SettingsReading {
   package init() {}
 
   package func read(_ path: String, limit: Int) throws(SettingsReadFailure) -> [UInt8] {
-    // Not to wait for the writer of a pipe.
+    // O_NONBLOCK: opening a pipe must not wait for its writer.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else { throw .of(errno) }
     defer { close(descriptor) }

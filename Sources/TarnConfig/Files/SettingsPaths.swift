@@ -1,7 +1,7 @@
 import TarnCore
 
-/// Which files and directories an instance of Tarn uses. Found from the environment and the flags alone: nothing is
-/// looked up.
+/// The files and directories that an instance of Tarn uses. They follow from the environment and the flags
+/// alone; the disk is not read.
 package struct SettingsPaths: Sendable, Equatable {
   package enum Instance: String, Sendable {
     /// `/etc/tarn`, `/run/tarn`, `/var/lib/tarn`.
@@ -11,44 +11,47 @@ package struct SettingsPaths: Sendable, Equatable {
   }
 
   package var instance: Instance
-  /// `--config FILE`, which replaces all others.
+  /// The file of `--config FILE`, which replaces all others.
   package var file: String?
-  /// In each `tarn.toml`, then `conf.d/*.toml` by the bytes of their names; what is read later wins.
+  /// The directories of settings. In each, `tarn.toml` is read first, then `conf.d/*.toml` in byte order of
+  /// the names. What is read later wins.
   package var directories: [String] = []
-  /// Where the agent keeps what is no mirror's.
+  /// The directory of the agent's own state, which belongs to no mirror.
   package var state: String?
   package var runtime: String?
-  /// `$CREDENTIALS_DIRECTORY`.
+  /// The directory `$CREDENTIALS_DIRECTORY`.
   package var credentials: String?
   package var home: String?
-  /// What stands above every file: `$TARN_SOCKET`, then the flags.
+  /// The values that take precedence over every file: `$TARN_SOCKET`, then the flags.
   package var overrides: [SettingOverride] = []
 
-  /// Which settings these are, whatever stands in them: their file, or their directories. nil where there is no place for any.
+  /// Identifies the settings by their file or directories, whatever they contain. `nil` when there is no
+  /// place for any.
   package var place: String? {
     file ?? (directories.isEmpty ? nil : directories.joined(separator: ":"))
   }
 
-  /// The control socket when nobody says another.
+  /// The control socket when no setting names another.
   package var socket: String? { runtime.map { "\($0)/tarn.sock" } }
 
-  /// A command of Tarn that looks at the same settings, for hints: `config check` with `--config FILE` where that was
+  /// Returns a command of Tarn that reads the same settings, for hints. It has `--config FILE` when that was
   /// given.
   package func command(_ words: String) -> String {
     "tarn \(words)" + (file.map { " --config \(ShellWord.quote($0))" } ?? "")
   }
 
   /// - Parameters:
-  ///   - isRoot: by root's user id; outside of a service this tells the instance.
-  ///   - config: `--config`.
+  ///   - isRoot: true for the user id 0; outside of a service this decides the instance.
+  ///   - config: the file of `--config`.
   ///   - flags: other flags that are settings, each with its origin.
-  ///   - workingDirectory: what relative paths of flags and variables begin at.
+  ///   - workingDirectory: the base of relative paths in flags and variables.
   package init(
     environment: [String: String], isRoot: Bool, config: String? = nil, socket: String? = nil,
     flags: [SettingOverride] = [], workingDirectory: String
   ) {
     func absolute(_ path: String) -> String { path.utf8.first == 0x2F ? path : "\(workingDirectory)/\(path)" }
-    /// Relative ones are not valid (XDG Base Directory Specification), and systemd gives none.
+    /// The absolute paths in a variable. Relative ones are invalid (XDG Base Directory Specification), and
+    /// systemd sets none.
     func directories(_ name: String) -> [String] {
       (environment[name] ?? "").utf8.split(separator: UInt8(ascii: ":")).map { String(Substring($0)) }
         .filter { $0.utf8.first == 0x2F }
@@ -58,7 +61,7 @@ package struct SettingsPaths: Sendable, Equatable {
     home = directory("HOME")
     credentials = directory("CREDENTIALS_DIRECTORY")
     let runtimeOfUser = directory("XDG_RUNTIME_DIR")
-    // A service of a user's manager has both; root's services only the first.
+    // A service of a user's manager has both variables; root's services have only the first.
     let configured = directories("CONFIGURATION_DIRECTORY")
     instance = isRoot || (!configured.isEmpty && runtimeOfUser == nil) ? .system : .user
     file = config.map(absolute)
@@ -86,11 +89,11 @@ package struct SettingsPaths: Sendable, Equatable {
   }
 }
 
-/// A value that does not stand in a file.
+/// A value that comes from a flag or a variable instead of a file.
 package struct SettingOverride: Sendable, Equatable {
   package var scope: Setting.Scope
   package var name: String
-  /// Without quotes, as on a command line.
+  /// The value without quotes, as on a command line.
   package var text: String
   package var origin: SettingOrigin
 
@@ -102,7 +105,7 @@ package struct SettingOverride: Sendable, Equatable {
     self.origin = origin
   }
 
-  /// As a document would have it.
+  /// The value as a node of a document.
   var node: SettingNode {
     let value: SettingNode.Value =
       switch Setting.find(name, in: scope)?.kind {

@@ -1,14 +1,14 @@
 /// The files that settings are read from.
 package protocol SettingsReading: Sendable {
-  /// The bytes of a regular file, links followed.
+  /// Reads a regular file, following links.
   func read(_ path: String, limit: Int) throws(SettingsReadFailure) -> [UInt8]
-  /// The names in a directory, in any order.
+  /// Returns the names in a directory, in any order.
   func names(in directory: String) throws(SettingsReadFailure) -> SettingsDirectory
-  /// What is known of a file without opening it, links followed.
+  /// Returns what stat(2) tells about a file, following links.
   func attributes(_ path: String) throws(SettingsReadFailure) -> SettingsFileAttributes
-  /// Where a link says that it leads; nil for what is none.
+  /// Returns the target of a symbolic link as it is written; `nil` for anything else.
   func target(ofLink path: String) -> String?
-  /// The path without links; nil when it does not exist or cannot be looked at.
+  /// Returns the path without links; `nil` when it does not exist or cannot be examined.
   func realPath(_ path: String) -> String?
 }
 
@@ -17,7 +17,7 @@ package enum SettingsReadFailure: Error, Sendable, Equatable {
   case denied
   case notRegular
   case tooLong
-  /// The words of strerror(3).
+  /// Any other error, with the text of strerror(3).
   case other(String)
 
   package var text: String {
@@ -45,9 +45,9 @@ package struct SettingsDirectory: Sendable, Equatable {
 package struct SettingsFileAttributes: Sendable, Equatable {
   package var isRegular: Bool
   package var isDirectory = false
-  /// The permissions of stat(2): 0o600.
+  /// The permissions of stat(2), such as 0o600.
   package var mode: UInt32
-  /// By this process.
+  /// True when this process may read the file.
   package var isReadable: Bool
 
   package init(isRegular: Bool, isDirectory: Bool = false, mode: UInt32, isReadable: Bool) {

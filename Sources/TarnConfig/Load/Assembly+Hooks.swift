@@ -3,7 +3,7 @@ import TarnCore
 extension Assembly {
   private static let ways = ["command", "webhook", "ping"]
 
-  /// One hook; nil where it is not said how to tell.
+  /// Returns one hook; `nil` when its table names no way to notify.
   mutating func hook(_ name: String) -> HookSettings? {
     let table = SettingsTable.hook(name)
     let found = Self.ways.compactMap { merged.effective($0, in: table) }
@@ -45,7 +45,7 @@ extension Assembly {
     }
   }
 
-  /// A key that signs nothing, and headers that go nowhere, are a mistake.
+  /// Refuses a key that signs nothing and headers that are never sent.
   private mutating func refuseUnused(in table: SettingsTable, _ way: HookSettings.Way) {
     let useless: [String] =
       switch way {

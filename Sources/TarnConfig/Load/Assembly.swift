@@ -1,14 +1,14 @@
 import TarnCore
 import TarnSchedule
 
-/// Makes `Settings` of the values that hold, and sees what only several of them show together.
+/// Makes `Settings` of the effective values, and finds problems that only several values together show.
 struct Assembly {
   let merged: MergedSettings
-  /// Where each mirror is first named.
+  /// The place where each mirror is first named.
   let mirrors: [String: SettingPlace]
-  /// The same of each hook.
+  /// The place where each hook is first named.
   let hooks: [String: SettingPlace]
-  /// Whether every file could be read.
+  /// True when every file could be read.
   let isWhole: Bool
   let paths: SettingsPaths
   var problems: [SettingsProblem] = []
@@ -44,7 +44,7 @@ struct Assembly {
   private mutating func agent() -> AgentSettings {
     var agent = AgentSettings()
     agent.socket = text("socket", .agent) ?? paths.socket
-    // sockaddr_un has 108 bytes, one for the NUL.
+    // sockaddr_un has room for 108 bytes, with the NUL.
     if let socket = merged.effective("socket", in: .agent), (agent.socket?.utf8.count ?? 0) > 107 {
       refuse(
         socket, .outOfRange, "'socket' is longer than the 107 bytes that a socket's path may have",

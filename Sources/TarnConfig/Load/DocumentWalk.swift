@@ -1,30 +1,30 @@
 import TarnCore
 
-/// A setting as a file has it.
+/// A setting as it was found in a file, a variable or a flag.
 struct FoundSetting {
   var table: SettingsTable
   var setting: Setting
   var value: SettingValue
   var origin: SettingOrigin
-  /// nil for what stands in no file.
+  /// The place in a file; `nil` when the value comes from none.
   var place: SettingPlace?
-  /// The order of reading: a later file wins.
+  /// The order of reading; the higher rank wins.
   var rank: Int
 }
 
-/// Finds the settings of one document, and everything that is none.
+/// Finds the settings of one document, and reports everything else in it.
 struct DocumentWalk {
   let source: SettingsSource
   let rank: Int
   let values: ValueReading
-  /// A file with more faults than this is of another kind; the rest is not looked at.
+  /// The most problems per file. A file with more is of another kind, and the rest of it is not read.
   static let mostProblems = 100
   private var isFull: Bool { problems.count >= Self.mostProblems }
   private(set) var found: [FoundSetting] = []
   private(set) var problems: [SettingsProblem] = []
-  /// Where each mirror is first named.
+  /// The place where each mirror is first named.
   private(set) var mirrors: [String: SettingPlace] = [:]
-  /// The same of hooks.
+  /// The place where each hook is first named.
   private(set) var hooks: [String: SettingPlace] = [:]
 
   init(source: SettingsSource, rank: Int, values: ValueReading) {
@@ -48,7 +48,7 @@ struct DocumentWalk {
   private mutating func refuseTable(_ member: SettingNode.Member) {
     let name = Redaction.short(member.key)
     let near = Spelling.nearest(member.key, ["mirror", "hook", "limits", "agent"])
-    // A table whose name is nearly right is meant as one, whatever setting has that name.
+    // A table with a nearly correct name is taken for that table, even when a setting has the name.
     var isMisspelt = false
     if case .table = member.node.value { isMisspelt = near != nil }
     let homes = Setting.all.filter { $0.name == member.key }.map(\.scope.header)
@@ -71,7 +71,7 @@ struct DocumentWalk {
         ?? "the tables are [agent], [limits], [hook.NAME] and [mirror.NAME]", showing: .key)
   }
 
-  /// - Parameter scope: of mirrors or of hooks.
+  /// - Parameter scope: mirrors or hooks.
   private mutating func named(_ member: SettingNode.Member, of scope: Setting.Scope) {
     let kind = scope.rawValue
     guard case .table(let members) = member.node.value else {
@@ -85,7 +85,7 @@ struct DocumentWalk {
       let name = Redaction.short(mirror.key)
       guard case .table = mirror.node.value else {
         let isSetting = Setting.find(mirror.key, in: scope) != nil
-        // `[[mirror.NAME]]` says which one is meant; a text below [mirror] may be anything.
+        // `[[mirror.NAME]]` names the mirror; a text below [mirror] may be anything.
         var isName = false
         if case .array = mirror.node.value { isName = !isSetting && MirrorSettings.isName(mirror.key) }
         add(
@@ -171,7 +171,7 @@ struct DocumentWalk {
       showing: .key)
   }
 
-  /// Words of other tools for what Tarn calls otherwise.
+  /// What other tools call a setting, and the name that it has in Tarn.
   private static let otherWords = [
     "url": "feed", "source": "feed", "src": "feed", "uri": "feed", "path": "folder", "dir": "folder",
     "directory": "folder", "target": "folder", "destination": "folder", "dest": "folder", "to": "folder",

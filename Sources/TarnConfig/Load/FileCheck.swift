@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Looks whether the files are there that settings name and that hold no secrets.
+/// Checks the files other than secrets that settings name.
 struct FileCheck {
   let merged: MergedSettings
   let paths: SettingsPaths

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// No two mirrors may work on the same files: folders and records lie beside one another, never in one another,
-/// whatever links lead there; and neither `/` nor the home directory is a mirror.
+/// Checks that no two mirrors work on the same files. Folders and records must not lie within one another,
+/// with all links followed. Neither `/` nor the home directory may be a mirror.
 struct FolderCheck {
   let merged: MergedSettings
   let home: String?
@@ -9,16 +9,16 @@ struct FolderCheck {
 
   private struct Claim {
     var found: FoundSetting
-    /// `the folder of 'podcasts'`.
+    /// What claims the path: `the folder of 'podcasts'`.
     var what: String
-    /// Without links, as far as it exists.
+    /// The path without links, as far as it exists.
     var path: String
   }
 
   func problems() -> [SettingsProblem] {
     var problems: [SettingsProblem] = []
     var claims: [Claim] = []
-    // Also of mirrors that something else is wrong with.
+    // Mirrors with other errors are checked as well.
     for table in merged.mirrorTables {
       guard case .mirror(let mirror) = table else { continue }
       for name in ["folder", "state"] {
@@ -54,7 +54,7 @@ struct FolderCheck {
     let byPath = Dictionary(claims.indices.map { (Array(claims[$0].path.utf8), $0) }) { first, _ in first }
     for (index, claim) in claims.enumerated() where problems.count < DocumentWalk.mostProblems {
       let bytes = Array(claim.path.utf8)
-      // Itself and every directory above it.
+      // The path itself, then every directory above it.
       let ends = [bytes.count] + bytes.indices.reversed().filter { $0 > 0 && bytes[$0] == UInt8(ascii: "/") }
       guard let other = ends.lazy.compactMap({ byPath[Array(bytes[..<$0])] }).first(where: { $0 != index })
       else { continue }
@@ -69,7 +69,7 @@ struct FolderCheck {
     return problems
   }
 
-  /// Where the path leads: links of what exists are followed, the rest is as written.
+  /// Resolves the links in the existing part of a path; the rest stays as written.
   private func resolved(_ path: String) -> String {
     var front = path
     var rest = ""

@@ -1,35 +1,36 @@
-/// What came of reading all settings once.
+/// The result of reading all settings once.
 package struct LoadedSettings: Sendable, Equatable {
-  /// With so many problems there may be more: the rest of a file was not looked at.
+  /// The most problems of one file. At that number there may be more, for the rest of the file was not read.
   package static let mostProblems = DocumentWalk.mostProblems
 
-  /// nil when there is any error among the problems.
+  /// The settings; `nil` when there is an error among the problems.
   package var settings: Settings?
-  /// All of them, file by file in the order of reading, by line in each.
+  /// All problems, in the order in which the files were read, then by line.
   package var problems: [SettingsProblem] = []
-  /// What was set, with standard values in between: by table and in the order of `Setting.all`.
+  /// The values that were set and the standard values, by table, in the order of `Setting.all`.
   package var records: [SettingRecord] = []
   package var files: [SettingsFileState] = []
-  /// Those of `conf.d` that are there.
+  /// The directories `conf.d` that exist.
   package var directories: [String] = []
-  /// The mirrors whose tables were found, whatever is in them.
+  /// The mirrors whose tables were found, even those with errors in them.
   var named: Set<String> = []
 
-  /// Where the agent listens that runs with these settings: also when they have errors elsewhere, for then it runs with
-  /// older ones.
+  /// The control socket of the agent that runs with these settings. It is known even when other settings have
+  /// errors: such an agent runs with older ones.
   package var socket: String? {
     if let settings { return settings.agent.socket }
     return text("socket", in: .agent)
   }
 
-  /// Where a mirror's folder and its record are.
+  /// The folder and the record of a mirror.
   package struct Place: Sendable, Equatable {
     package var name: String
     package var folder: String
     package var state: String?
   }
 
-  /// The mirrors by name: also when the settings have errors elsewhere, to look at what was recorded of them.
+  /// The mirrors by name. They are known even when other settings have errors, so that their records can be
+  /// read.
   package var places: [Place] {
     if let settings {
       return settings.mirrors.map { Place(name: $0.name, folder: $0.folder, state: $0.state) }
@@ -47,7 +48,7 @@ package struct LoadedSettings: Sendable, Equatable {
     .fileMissing, .fileNotReadable, .fileTooLong, .syntax, .unknownTable, .wrongType, .badName,
   ]
 
-  /// The mirrors, where these are surely all; nil where what could not be read may name another one.
+  /// The mirrors when the list is certainly complete; `nil` when an unreadable part may name another one.
   package var allPlaces: [Place]? {
     let isHidden = problems.contains { $0.severity == .error && Self.hiding.contains($0.code) }
     guard !isHidden, problems.count < Self.mostProblems, named.isSubset(of: places.map(\.name)) else {
@@ -56,7 +57,7 @@ package struct LoadedSettings: Sendable, Equatable {
     return places
   }
 
-  /// A record's text, where it needs no reading.
+  /// The value of a record that is a plain string without escapes; `nil` for others.
   private func text(_ name: String, in table: SettingsTable) -> String? {
     let record = records.first { $0.table == table && $0.name == name }
     guard let text = record?.toml, text.hasPrefix("\""), text.hasSuffix("\""), text.utf8.count >= 2,
@@ -70,7 +71,7 @@ package struct LoadedSettings: Sendable, Equatable {
 package struct SettingsFileState: Sendable, Equatable {
   package enum State: Sendable, Equatable {
     case read
-    /// No fault, unless `--config` names it.
+    /// The file does not exist, which is an error only when `--config` names it.
     case missing
     case failed
   }
@@ -95,7 +96,7 @@ package enum SettingsTable: Sendable, Hashable {
     }
   }
 
-  /// As it is written: `[mirror.podcasts]`.
+  /// The header as written in TOML: `[mirror.podcasts]`.
   package var header: String {
     switch self {
     case .agent: "[agent]"
@@ -106,10 +107,10 @@ package enum SettingsTable: Sendable, Hashable {
   }
 }
 
-/// The value of one setting, where it came from, and what it stands in front of.
+/// The value of one setting, its origin, and the values that it overrides.
 package struct SettingRecord: Sendable, Equatable {
   package struct Shadowed: Sendable, Equatable {
-    /// Another than the record's where `every` and `schedule` replace each other.
+    /// The name of the setting. It differs from the record's when `every` and `schedule` replace each other.
     package var name: String
     package var value: SettingValue
     package var origin: SettingOrigin
@@ -117,9 +118,9 @@ package struct SettingRecord: Sendable, Equatable {
 
   package var table: SettingsTable
   package var name: String
-  /// As TOML; of secrets only the place.
+  /// The value as TOML; for a secret, only the place where it lies.
   package var toml: String
   package var origin: SettingOrigin
-  /// The latest first.
+  /// The overridden values, the latest first.
   package var shadowed: [Shadowed] = []
 }

@@ -2,10 +2,10 @@ import TarnCore
 
 /// Paths as users write them into settings.
 enum SettingPath {
-  /// Without empty segments and `.`; `~/` is the home directory.
+  /// Normalizes a path: removes empty segments and `.`, and expands `~/` to the home directory.
   ///
-  /// - Returns: nil for a path that is relative, longer than the kernel takes, has `..` (which leads elsewhere where a
-  ///   link is in it) or control bytes.
+  /// - Returns: `nil` for a path that is relative, too long for the kernel, or has control bytes. Also `nil`
+  ///   for one with `..`, which leads elsewhere behind a link.
   static func absolute(_ text: String, home: String?) -> String? {
     var text = text
     if text.utf8.starts(with: "~/".utf8) || text == "~" {
@@ -17,13 +17,13 @@ enum SettingPath {
     else {
       return nil
     }
-    // By bytes: as characters, a slash before a combining mark would be none.
+    // Bytes, not characters: a slash before a combining mark would not be found.
     let segments = text.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
     guard !segments.contains(where: { $0.elementsEqual("..".utf8) }) else { return nil }
     return segments.isEmpty ? "/" : segments.map { "/" + String(Substring($0)) }.joined()
   }
 
-  /// PATH_MAX, the NUL with it.
+  /// The bytes of the longest path with its NUL, PATH_MAX.
   private static let longest = 4096
 
   static func hint(_ text: String) -> String {
@@ -39,7 +39,7 @@ enum SettingPath {
   }
 }
 
-/// Feeds as the agent takes them: the command line's rules, without standard input and relative paths.
+/// Checks feeds by the rules of the command line, without standard input and relative paths.
 enum FeedRule {
   static func check(_ text: String) throws(Refusal) -> String {
     if text == "-" {
@@ -86,7 +86,7 @@ enum FeedRule {
     return text
   }
 
-  /// Of a hook. Errors say nothing of the text: it may be the secret.
+  /// Checks the address of a hook. Errors never quote the text, which may be the secret.
   static func checkAddress(_ text: String, _ setting: Setting) throws(Refusal) -> String {
     try refusePassword(
       text, hint: "write the whole URL into a file of its own: \(setting.name) = { file = \"/path\" }")

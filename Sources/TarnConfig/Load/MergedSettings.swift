@@ -1,14 +1,13 @@
 import TarnCore
 
-/// What stands where, of all places that were read: for each setting the value that holds, and those it stands in
-/// front of.
+/// The settings of all sources: the effective value of each, and the values that it overrides.
 struct MergedSettings {
   struct Key: Hashable {
     var table: SettingsTable
     var name: String
   }
 
-  /// In the order of reading; the last one holds.
+  /// The values of each setting in the order of reading; the last one is effective.
   private var values: [Key: [FoundSetting]]
 
   init(_ found: [FoundSetting]) {
@@ -16,7 +15,7 @@ struct MergedSettings {
     for table in Set(found.map(\.table)) { chooseRhythm(in: table) }
   }
 
-  /// A later file's rhythm replaces an earlier one's, whichever of both words it uses.
+  /// Lets the rhythm of a later file replace an earlier one, whether it is `every` or `schedule`.
   private mutating func chooseRhythm(in table: SettingsTable) {
     let every = Key(table: table, name: "every")
     let schedule = Key(table: table, name: "schedule")
@@ -34,14 +33,14 @@ struct MergedSettings {
     values[Key(table: table, name: name)]?.last
   }
 
-  /// Every value that holds, by table and in the order of `Setting.all`.
+  /// Every effective value, by table, in the order of `Setting.all`.
   func effective(in tables: [SettingsTable]) -> [FoundSetting] {
     tables.flatMap { table in
       Setting.all(in: table.scope).compactMap { effective($0.name, in: table) }
     }
   }
 
-  /// By the bytes of their names.
+  /// The tables of mirrors, in byte order of their names.
   var mirrorTables: [SettingsTable] {
     Self.sorted(
       values.keys.compactMap { key -> String? in
@@ -50,7 +49,7 @@ struct MergedSettings {
     ).map { .mirror($0) }
   }
 
-  /// The same.
+  /// The tables of hooks, in byte order of their names.
   var hookTables: [SettingsTable] {
     Self.sorted(
       values.keys.compactMap { key -> String? in

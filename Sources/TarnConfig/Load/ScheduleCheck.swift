@@ -1,13 +1,13 @@
 import TarnCore
 import TarnSchedule
 
-/// Whether schedules are understood, and whether they ever come.
+/// Checks that schedules can be parsed and have at least one occurrence.
 struct ScheduleCheck: Sendable {
   var now: Timestamp
-  /// The rules of a zone; nil when the time zone database does not have it.
+  /// Returns the rules of a zone; `nil` when the time zone database does not have it.
   var rules: @Sendable (CalendarSpec.Zone) -> TimeZoneRules?
 
-  /// - Throws: for what is no schedule, or one that never came and never will.
+  /// - Throws: when the text is not a schedule, or has no occurrence in the past or the future.
   func check(_ text: String, at position: SettingPosition) throws(Refusal) {
     let spec = try spec(text, at: position)
     let rules = rules(spec.zone) ?? .utc
@@ -20,9 +20,10 @@ struct ScheduleCheck: Sendable {
     }
   }
 
-  /// That none of them comes any more: taken all the same, for an agent has to start again after the day.
+  /// Returns a warning when no schedule of a setting has an occurrence left. They are accepted nevertheless,
+  /// for an agent has to start again after that day.
   ///
-  /// - Parameter texts: of one setting, checked.
+  /// - Parameter texts: the schedules of one setting, already checked.
   func warning(_ texts: [String]) -> Refusal? {
     let isComing = texts.contains { text in
       guard let spec = try? CalendarSpec(text) else { return true }
@@ -36,7 +37,7 @@ struct ScheduleCheck: Sendable {
         + "without it 'tarn sync' makes the passes")
   }
 
-  /// 1970, before anything that can be named.
+  /// The last day before 1970, earlier than any date a schedule can name.
   private static let start = Timestamp(nanoseconds: -86_400_000_000_000)
 
   private func spec(_ text: String, at position: SettingPosition) throws(Refusal) -> CalendarSpec {
@@ -54,16 +55,16 @@ struct ScheduleCheck: Sendable {
   }
 }
 
-/// Schedules as crontab(5) has them: five fields.
+/// Reads schedules of crontab(5), which have five fields.
 enum Cron {
-  /// The same for systemd; nil where that is not certain.
+  /// Returns the equivalent for systemd; `nil` when it is uncertain.
   static func calendar(_ text: String) -> String? {
     let fields = text.split { $0 == " " || $0 == "\t" }.map(String.init)
     guard fields.count == 5, let minute = time(fields[0], below: 60), let hour = time(fields[1], below: 24),
       let day = date(fields[2], 1...31), let month = date(fields[3], 1...12),
       let weekday = date(fields[4], 0...7)
     else { return nil }
-    // With both, cron takes either.
+    // With a weekday and a day of the month, cron takes either.
     guard weekday == "*" || day == "*" else { return nil }
     let calendar = "\(hour):\(minute)"
     let names = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -72,7 +73,7 @@ enum Cron {
     return isDaily && hour == "*" ? calendar : "\(front)*-\(month)-\(day) \(calendar)"
   }
 
-  /// `5`, `*` or `*/5`.
+  /// Reads `5`, `*` or `*/5`.
   private static func time(_ field: String, below bound: Int) -> String? {
     if field == "*" { return "*" }
     if field.hasPrefix("*/"), let step = Int(field.dropFirst(2)), (1..<bound).contains(step) {
@@ -81,7 +82,7 @@ enum Cron {
     return date(field, 0...(bound - 1))
   }
 
-  /// `05` or `*`.
+  /// Reads `05` or `*`.
   private static func date(_ field: String, _ bounds: ClosedRange<Int>) -> String? {
     if field == "*" { return "*" }
     guard let number = Int(field), bounds.contains(number) else { return nil }

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// Looks whether each secret is where its setting says, and hidden from others. Of those that it may read only header files are
-/// read, and nothing of them is told but which line is no header.
+/// Checks that each secret is where its setting says, and hidden from other users. Of the readable ones only
+/// header files are read; a problem tells no more of them than the number of the malformed line.
 struct SecretCheck {
   let merged: MergedSettings
   let paths: SettingsPaths
@@ -42,7 +42,7 @@ struct SecretCheck {
       return found.problem(
         .secretNotReadable, "the file of '\(name)' is no regular file: \(shown)", hint: "put a file there")
     }
-    // Those of the credentials directory are systemd's to guard.
+    // systemd guards the files of the credentials directory.
     if case .file = place, SecretPlace.isExposed(mode: attributes.mode) {
       return found.problem(
         .secretExposed,
@@ -53,7 +53,7 @@ struct SecretCheck {
     return name == PassOptions.Name.headerFile.rawValue ? malformed(found, path, shown) : nil
   }
 
-  /// The passes of this mirror fail, and nothing keeps the agent from its others.
+  /// A malformed header file fails only the passes of this mirror, so it does not stop the agent.
   private func malformed(_ found: FoundSetting, _ path: String, _ shown: String) -> SettingsProblem? {
     let bytes: [UInt8]
     do throws(SettingsReadFailure) {
@@ -64,7 +64,7 @@ struct SecretCheck {
         "the file of '\(found.setting.name)' has more than \(Units.show(UInt64(HeaderLines.limit))): \(shown)",
         hint: "every request carries all of it: name the file of the headers alone")
     } catch {
-      // A file that cannot be read after all is told of by the pass.
+      // The pass reports a file that cannot be read after all.
       return nil
     }
     do throws(HeaderLines.Malformed) {

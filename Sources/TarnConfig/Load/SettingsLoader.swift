@@ -1,12 +1,12 @@
 package import TarnCore
 package import TarnSchedule
 
-/// Reads all settings, once per call: files, environment, flags, in this order, the later before the earlier.
+/// Reads all settings once per call: files, environment, flags. The later source wins.
 package struct SettingsLoader: Sendable {
   package enum Purpose: Sendable {
-    /// To run with them: what cannot be looked at is an error.
+    /// The agent runs with the settings: what cannot be examined is an error.
     case run
-    /// Only to look: what only the service can see is a warning.
+    /// The settings are only checked: what only the service can examine is a warning.
     case check
   }
 
@@ -16,8 +16,8 @@ package struct SettingsLoader: Sendable {
   private let schedules: ScheduleCheck
 
   /// - Parameters:
-  ///   - now: schedules that are over by then are refused.
-  ///   - zone: the rules of a zone; nil when the time zone database does not have it.
+  ///   - now: the time that schedules are judged at; those that are over by then get a warning.
+  ///   - zone: the rules of a zone; `nil` when the time zone database does not have it.
   package init(
     paths: SettingsPaths, purpose: Purpose, reading: any SettingsReading, now: Timestamp,
     zone: @escaping @Sendable (CalendarSpec.Zone) -> TimeZoneRules?
@@ -28,10 +28,10 @@ package struct SettingsLoader: Sendable {
     schedules = ScheduleCheck(now: now, rules: zone)
   }
 
-  /// The longest file, in bytes.
+  /// The bytes of a file, at most.
   package static let longestFile = TOMLDocument.longest
 
-  /// Blocks for as long as the files do. Never fails: what is wrong is among the problems.
+  /// Loads the settings. Blocks for as long as the disk does. Never fails: errors are among the problems.
   package func load() -> LoadedSettings {
     var loaded = LoadedSettings()
     let values = ValueReading(home: paths.home, schedules: schedules)
@@ -53,7 +53,7 @@ package struct SettingsLoader: Sendable {
         loaded.problems.append(error)
       }
     }
-    // What is missing may stand in the part that could not be read.
+    // A missing value may be in the part that could not be read.
     let isWhole = !loaded.problems.contains { $0.severity == .error }
     let merged = MergedSettings(found)
     var assembly = Assembly(
@@ -98,7 +98,7 @@ package struct SettingsLoader: Sendable {
 
   // MARK: - Files
 
-  /// The files to read, in order.
+  /// Returns the files to read, in order.
   private func files(_ loaded: inout LoadedSettings) -> [String] {
     if let file = paths.file { return [file] }
     var files: [String] = []
@@ -140,7 +140,7 @@ package struct SettingsLoader: Sendable {
         return nil
       }
       loaded.files.append(SettingsFileState(path: path, state: isMissing ? .missing : .failed))
-      // A name of conf.d that is gone by now is as good as none.
+      // A file of conf.d that has just been removed counts as absent.
       if isMissing && paths.file == nil { return nil }
       loaded.problems.append(
         Self.unreadable(
@@ -160,7 +160,8 @@ package struct SettingsLoader: Sendable {
     }
   }
 
-  /// Of a link to nothing: what it was to bring would be missing without a word. nil where there is no link.
+  /// Returns the problem of a dangling link, whose settings would be missing silently. `nil` when the path is
+  /// no link.
   private func deadLink(_ path: String) -> SettingsProblem? {
     guard let target = reading.target(ofLink: path) else { return nil }
     return Self.unreadable(
@@ -188,7 +189,7 @@ package struct SettingsLoader: Sendable {
 }
 
 extension SettingsProblem {
-  /// For sorting; what has no place comes first.
+  /// The position for sorting; a problem without a place comes first.
   var position: SettingPosition {
     if case .file(_, let position) = origin { return position }
     return SettingPosition(line: 0, column: 0)

@@ -1,12 +1,12 @@
 import TarnCore
 
-/// How to mend what TOML does not allow, guessed from the line that it stands on. What is wrong toml++ says itself.
+/// Suggests how to correct a TOML syntax error, guessed from its line. toml++ itself describes the error.
 struct SyntaxHint {
-  /// Inside of the file.
+  /// The position of the error, clamped to the file.
   private let position: SettingPosition
   private let source: SettingsSource
   private let line: SyntaxLine
-  /// toml++ says that something stands twice.
+  /// True when toml++ reports a duplicate.
   private let isRedefinition: Bool
 
   static func problem(_ fault: TOMLDocument.Fault, in source: SettingsSource) -> SettingsProblem {
@@ -18,7 +18,7 @@ struct SyntaxHint {
     guard line.isSecret else {
       return place.problem(.syntax, "this is not TOML: \(fault.message)", hint: hint.text)
     }
-    // What toml++ says may quote the value.
+    // The message of toml++ may quote the value.
     var problem = place.problem(
       .syntax, "this is not TOML",
       hint: "write \(line.name) = { file = \"/path\" } or { credential = \"name\" }")
@@ -65,7 +65,7 @@ struct SyntaxHint {
       : "= is missing: \(example)"
   }
 
-  /// The line that sets the same, in the same table.
+  /// The line above that sets the same key in the same table.
   private var firstPlace: Int? {
     guard isRedefinition, let key = line.key else { return nil }
     for number in (1..<max(1, position.line)).reversed() {
@@ -76,7 +76,7 @@ struct SyntaxHint {
     return nil
   }
 
-  /// For a line that begins with `[`.
+  /// The hint for a line that begins with `[`.
   private var ofHeader: String {
     let first = (1..<max(1, position.line)).first { SyntaxLine(source.line($0)).text == line.text }
     if isRedefinition, let first { return "this table begins in line \(first) already, and may stand once" }
@@ -87,13 +87,13 @@ struct SyntaxHint {
 
   private static func isWord(_ value: String) -> Bool { !value.contains { "\"'[]{},".contains($0) } }
 
-  /// In single quotes where it has backslashes.
+  /// Quotes a text, in single quotes when it has backslashes.
   private static func quoted(_ text: String) -> String {
     let quote = text.contains("\\") ? "'" : "\""
     return quote + shown(text) + quote
   }
 
-  /// Short, safe and without passwords, as it stands there.
+  /// The text shortened, safe to print and without passwords, its backslashes unescaped.
   private static func shown(_ text: String) -> String {
     Redaction.short(text).replacing("\\\\", with: "\\")
   }

@@ -1,13 +1,13 @@
 import TarnCore
 
-/// A line that TOML does not take, parted as whoever wrote it would part it. TOML's own rules do not hold on it: all of
-/// this is a guess, and serves hints only.
+/// A line that TOML does not accept, split as its author probably meant it. TOML's own rules do not apply to
+/// it: all of this is a guess, for hints only.
 struct SyntaxLine {
-  /// Of the whole line.
+  /// The whole line.
   private let scalars: [Unicode.Scalar]
-  /// Where its comment begins, from 0.
+  /// The index where its comment begins, from 0.
   private let end: Int
-  /// Of the first `=` outside of quotes, from 0.
+  /// The index of the first `=` outside of quotes, from 0.
   private let equals: Int?
 
   init(_ line: String) {
@@ -31,14 +31,14 @@ struct SyntaxLine {
     self.end = end
   }
 
-  /// Without comment and the blanks around.
+  /// The line without its comment and the surrounding blanks.
   var text: String { part(0..<end) }
-  /// What stands in front of `=`; nil without one.
+  /// The text before `=`; `nil` without one.
   var key: String? { equals.map { part(0..<$0) } }
-  /// What stands behind `=`, without a comment; nil without one.
+  /// The text after `=`, without a comment; `nil` without one.
   var value: String? { equals.map { part(($0 + 1)..<end) } }
 
-  /// The name that the line sets, or seems to.
+  /// The name that the line sets, or seems to set.
   var name: String {
     let front = key ?? text.split { $0 == " " || $0 == "\t" || $0 == ":" }.first.map(String.init) ?? ""
     return Quotes.stripped(front)
@@ -47,17 +47,17 @@ struct SyntaxLine {
   /// The setting of that name, in any table.
   var setting: Setting? { Setting.all.last { $0.name == name } }
 
-  /// In the place of a secret, or of where one lies.
+  /// True when the line sets a secret, or the place of one.
   var isSecret: Bool { setting?.kind.isSecret == true }
 
-  /// Where the value begins, from 1; without an `=` where the second word does.
+  /// The column where the value begins, from 1; without an `=`, the column of the second word.
   var valueColumn: Int {
     var index = equals.map { $0 + 1 } ?? firstGap
     while index < scalars.count, Self.isBlank(scalars[index]) { index += 1 }
     return index + 1
   }
 
-  /// From the column on, which counts from 1, without a comment.
+  /// The text from a column on, which counts from 1, without a comment.
   func rest(from column: Int) -> String { part(min(max(0, column - 1), end)..<end) }
 
   private var firstGap: Int {
@@ -67,7 +67,7 @@ struct SyntaxLine {
 
   private func part(_ range: Range<Int>) -> String { Self.trimmed(scalars[range]) }
 
-  /// Without the blanks around.
+  /// The text without surrounding blanks.
   static func trimmed(_ text: String) -> String { trimmed(Array(text.unicodeScalars)[...]) }
 
   private static func trimmed(_ slice: ArraySlice<Unicode.Scalar>) -> String {
@@ -81,7 +81,7 @@ struct SyntaxLine {
   }
 }
 
-/// Quotes, and what word processors make of them.
+/// Quotes, and the typographic ones that word processors make of them.
 enum Quotes {
   private static let double: Set<Unicode.Scalar> = ["“", "”", "„", "‟", "«", "»", "＂"]
   private static let single: Set<Unicode.Scalar> = ["‘", "’", "‚", "‛", "‹", "›"]
@@ -90,14 +90,14 @@ enum Quotes {
     double.contains(scalar) || single.contains(scalar)
   }
 
-  /// With straight ones. An apostrophe between double quotes stays.
+  /// Replaces typographic quotes by straight ones. An apostrophe between double quotes stays.
   static func straight(_ text: String) -> String {
     let scalars = text.unicodeScalars
     let quotes = scalars.contains { double.contains($0) || $0 == "\"" } ? double : double.union(single)
     return String(String.UnicodeScalarView(scalars.map { quotes.contains($0) ? "\"" : $0 }))
   }
 
-  /// Without any.
+  /// Removes all quotes and the surrounding blanks.
   static func stripped(_ text: String) -> String {
     let kept = text.unicodeScalars.filter { $0 != "\"" && $0 != "'" && !isTypographic($0) }
     return SyntaxLine.trimmed(String(String.UnicodeScalarView(kept)))

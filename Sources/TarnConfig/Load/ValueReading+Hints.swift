@@ -2,7 +2,8 @@ import TarnCore
 import TarnSchedule
 
 extension ValueReading {
-  /// With the hint that mends the usual slip, where it is known.
+  /// Returns the refusal of a value with the wrong type. Its hint corrects the usual mistake where one is
+  /// known.
   func wrongType(_ node: SettingNode, _ setting: Setting) -> Refusal {
     var hint = "write for example \(setting.name) = \(setting.example)"
     switch (setting.kind, node.value) {
@@ -47,7 +48,7 @@ extension ValueReading {
     return Refusal(.wrongType, "takes \(setting.kind.takes), and this is \(node.kindName)", hint: hint)
   }
 
-  /// The members of a list that somebody wrote as one text.
+  /// The members of a list that was written as one text.
   private static func parted(_ text: String) -> [String] {
     let text = Redaction.value(text)
     let parts = text.split(separator: ",").map { SyntaxLine.trimmed(String($0)) }.filter { !$0.isEmpty }
@@ -78,7 +79,7 @@ extension ValueReading {
     return SettingValue.Rate(row: row, at: span.text, limit: limit.text)
   }
 
-  /// One of both.
+  /// Reads one member of a window: `at` or `limit`.
   private func part(
     _ member: SettingNode.Member
   ) throws(Refusal) -> (at: (text: String, row: RateTimetable.Row)?, limit: (text: String, rate: UInt64?)?) {

@@ -1,21 +1,21 @@
 import TarnCore
 import TarnSchedule
 
-/// Why a value is not taken.
+/// The reason why a value is refused.
 struct Refusal: Error, Equatable {
   var code: SettingsProblem.Code
-  /// Follows the setting's name: `takes a whole number ..., and this is a string`.
+  /// The message, which follows the setting's name: `takes a whole number ..., and this is a string`.
   var message: String
   var hint: String?
-  /// Inside the value; nil for its beginning.
+  /// The position inside the value; `nil` for its beginning.
   var position: SettingPosition?
-  /// Of other parts of the same value, in their order; these have none themselves.
+  /// The refusals of other parts of the same value, in order; these have no others themselves.
   var others: [Refusal] = []
 }
 
-/// Reads the value of one setting from a document: its type, its units, its range.
+/// Reads the value of one setting from a document and checks its type, unit and range.
 struct ValueReading {
-  /// `$HOME`, for paths that begin with `~/`.
+  /// The directory `$HOME`, for paths that begin with `~/`.
   var home: String?
   var schedules: ScheduleCheck
 
@@ -26,13 +26,13 @@ struct ValueReading {
       return value
     } catch {
       var refusal = error
-      // What stands there by mistake may be the secret itself.
+      // A misplaced value may be the secret itself.
       if setting.kind.isSecret, refusal.code == .badValue { refusal.message = "takes \(setting.kind.takes)" }
       throw refusal
     }
   }
 
-  /// What is to be said of a value that is taken.
+  /// Returns a warning about an accepted value.
   func warning(_ value: SettingValue, _ setting: Setting) -> Refusal? {
     switch (setting.kind, value) {
     case (.calendar, .texts(let texts)): return schedules.warning(texts)
@@ -119,7 +119,7 @@ struct ValueReading {
     }
   }
 
-  /// A list that has something in it.
+  /// Reads a list that is not empty.
   private func list(_ nodes: [SettingNode], _ setting: Setting) throws(Refusal) -> [String] {
     let texts = try each(nodes) { node throws(Refusal) in
       let text = try text(node, setting)
@@ -158,7 +158,8 @@ struct ValueReading {
     throw Refusal(.badValue, "takes \(setting.kind.takes), not '\(Redaction.short(text))'", hint: hint)
   }
 
-  /// Words of other tools come before words that are spelled alike: `revert` is no misspelled `report`.
+  /// Finds the word that was meant. Words of other tools precede words with a similar spelling: `revert` is
+  /// no misspelled `report`.
   private static func meant(_ text: String, _ words: [String]) -> String? {
     let others = [
       "restore": ["revert", "undo", "reset", "overwrite", "replace", "repair", "force"],
@@ -179,7 +180,7 @@ struct ValueReading {
         : "write every = \"366d\", or a schedule such as \"*-01-01\"")
   }
 
-  /// A part of a list of texts.
+  /// Reads one member of a list of texts.
   private func text(_ node: SettingNode, _ setting: Setting) throws(Refusal) -> String {
     guard case .text(let text) = node.value else {
       var refusal = wrongType(node, setting)
@@ -228,7 +229,7 @@ struct ValueReading {
     }
   }
 
-  /// What `PassOptions` says, which knows each option's range.
+  /// Checks the value with `PassOptions`, which knows each option's range.
   private func check(_ value: SettingValue, as option: PassOptions.Name) throws(Refusal) {
     guard let texts = value.optionTexts else { return }
     let options = PassOptions(values: [option: texts])
@@ -244,10 +245,10 @@ struct ValueReading {
 }
 
 extension ScheduleTextError {
-  /// `at its character 4: hour 24 is not in 0..23`; short, without secrets.
+  /// Describes the error briefly and without secrets: `at its character 4: hour 24 is not in 0..23`.
   func place(in text: String) -> String {
     let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
-    // It may quote a word of the text, of any length.
+    // The reason may quote a word of the text, of any length.
     let isCut = reason.unicodeScalars.count > 120
     let front = String(String.UnicodeScalarView(reason.unicodeScalars.prefix(120)))
     return "at its character \(before + 1): \(Redaction.doubtful(front, isCut: isCut))"
@@ -258,7 +259,7 @@ extension ScheduleTextError {
 extension SettingValue {
   typealias Secret = SecretPlace
 
-  /// As `PassOptions` has values; nil for what it does not see.
+  /// The value in the form of `PassOptions`; `nil` for kinds that it does not take.
   var optionTexts: [String]? {
     switch self {
     case .boolean(let value): [String(value)]

@@ -28,7 +28,7 @@ indirect enum JSONValue: Sendable, Encodable {
     }
   }
 
-  /// Over several lines, members sorted by name.
+  /// Returns the value as text over several lines, with members sorted by name.
   func written() -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted]

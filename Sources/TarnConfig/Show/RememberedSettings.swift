@@ -1,10 +1,11 @@
 package import TarnCore
 
-/// What a mirror made by hand remembers, in the form of settings: pasted into `tarn.toml` it is the same mirror.
+/// The options that a mirror made by hand remembers, as settings. Pasted into `tarn.toml` they give the same
+/// mirror.
 package enum RememberedSettings {
   /// - Parameters:
-  ///   - folder: absolute; its last name becomes the mirror's, where it can be one.
-  ///   - options: without passwords.
+  ///   - folder: an absolute path; its last component becomes the mirror's name where it is a valid one.
+  ///   - options: the options, without passwords.
   package static func records(
     feed: String?, folder: String, state: String?, options: PassOptions
   ) -> [SettingRecord] {
@@ -29,7 +30,7 @@ package enum RememberedSettings {
 }
 
 extension SettingValue {
-  /// - Parameter texts: as `PassOptions` has them.
+  /// - Parameter texts: the values in the form of `PassOptions`.
   fileprivate init(_ texts: [String], of setting: Setting) {
     let last = texts.last ?? ""
     switch setting.kind {

@@ -1,10 +1,11 @@
 import TarnCore
 import TarnSchedule
 
-/// The settings as a JSON Schema (draft-07), for editors that know TOML: `config/tarn.schema.json` is this text.
+/// The settings as a JSON Schema (draft-07), for editors that know TOML. `config/tarn.schema.json` is this
+/// text.
 ///
-/// It takes all that the loader takes from one file, and refuses most of what the loader refuses; what several values
-/// or files show together is the loader's alone.
+/// The schema accepts all that the loader accepts from one file, and refuses most of what the loader refuses.
+/// Only the loader checks several values or files against one another.
 package enum SettingsSchema {
   package static func json() -> String {
     JSONValue.object([
@@ -36,7 +37,7 @@ package enum SettingsSchema {
 
   static let namePattern = "^[^-/.:\\s][^/.:\\s]*$"
 
-  /// Tables with names.
+  /// A table of named tables.
   private static func tables(_ help: String, _ each: JSONValue) -> JSONValue {
     .object([
       ("description", .text(help)), ("type", .text("object")),
@@ -114,20 +115,20 @@ package enum SettingsSchema {
     }
   }
 
-  /// In upper or lower case.
+  /// The schemes of remote feeds as a pattern for upper and lower case.
   private static let remoteSchemes = URLScheme.allCases.filter(\.isRemote).map { scheme in
     scheme.rawValue.map { $0.isLetter ? "[\($0.uppercased())\($0)]" : String($0) }.joined()
   }.joined(separator: "|")
 
   // MARK: - Parts
 
-  /// A span of the day, as `RateTimetable.Row` takes it.
+  /// The pattern of a span of the day that `RateTimetable.Row` reads.
   static let daySpan = "([A-Za-z.,-]+ +)?[0-9]+:[0-9]+-[0-9]+:[0-9]+"
 
-  /// As `Units.bytes` reads it.
+  /// The pattern of a size that `Units.bytes` reads.
   static let size =
     "([0-9]+\\.?[0-9]*|\\.[0-9]+) *([Bb]|[KkMmGgTt]([Ii]?[Bb]|[Ii])?)?"
-  /// As `Units.duration` reads it.
+  /// The pattern of a span that `Units.duration` reads.
   static let span =
     "([0-9]+ *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?|w|weeks?) *)*"
     + "[0-9]+ *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?|w|weeks?)"

@@ -1,15 +1,15 @@
 import TarnCore
 
-/// Settings as `tarn config show` and `tarn config paths` print them. Safe to print; without secrets.
+/// The output of `tarn config show` and `tarn config paths`. Safe to print; without secrets.
 package enum SettingsText {
-  /// TOML that gives the same settings again, each value with where it came from.
+  /// Returns TOML that gives the same settings again, each value with its origin.
   ///
-  /// - Parameter standard: also what nobody set.
+  /// - Parameter standard: true to show settings that nobody set as well.
   package static func show(_ loaded: LoadedSettings, standard: Bool = true) -> String {
     show(loaded.records, standard: standard)
   }
 
-  /// The same of some of them.
+  /// Returns the same text for some of the settings.
   package static func show(_ records: [SettingRecord], standard: Bool = true) -> String {
     var text = ""
     var table: SettingsTable?
@@ -25,7 +25,7 @@ package enum SettingsText {
     return text
   }
 
-  /// Comments on what has no value of its own where nobody sets it.
+  /// Comments on the settings that are not set and have no standard value.
   private static func unset(in table: SettingsTable, _ records: [SettingRecord]) -> String {
     guard case .mirror = table else { return "" }
     let names = Set(records.filter { $0.table == table }.map(\.name))
@@ -43,7 +43,7 @@ package enum SettingsText {
     return ([record.origin.text] + shadowed).joined(separator: ", ")
   }
 
-  /// One line per file and directory: what it is for, and where.
+  /// Returns one line for each file and directory: its purpose and its path.
   package static func paths(_ paths: SettingsPaths, _ loaded: LoadedSettings) -> String {
     var rows: [(String, String)] = loaded.files.map { file in
       let note =

@@ -1,8 +1,8 @@
 import TarnCore
 
 extension PassOptions.Name {
-  /// The option as a setting of a mirror. What it takes is checked by `PassOptions` itself; the bounds here serve
-  /// editors, and a test holds them to the same.
+  /// The option as a setting of a mirror. `PassOptions` itself checks the values. The bounds here serve
+  /// editors, and a test keeps both the same.
   var setting: Setting {
     let form = form
     return Setting(
@@ -10,7 +10,7 @@ extension PassOptions.Name {
       example: form.example, option: self)
   }
 
-  /// What the setting takes, what holds without it, and an example; the last two as they stand in TOML.
+  /// The kind of the setting, its standard value and an example, the last two as TOML.
   private var form: (kind: SettingKind, standard: String?, example: String) {
     let network = NetworkSettings()
     return switch self {

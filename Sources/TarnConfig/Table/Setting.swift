@@ -1,27 +1,27 @@
 package import TarnCore
 
-/// One setting: the source of what is read, shown, documented and put into the schema.
+/// One setting: the source for reading, showing, documentation and the schema.
 package struct Setting: Sendable, Equatable {
   package enum Scope: String, Sendable, CaseIterable {
     case agent, limits, hook, mirror
 
-    /// As it is written: `[mirror.NAME]`.
+    /// The header as written in TOML: `[mirror.NAME]`.
     package var header: String { [.hook, .mirror].contains(self) ? "[\(rawValue).NAME]" : "[\(rawValue)]" }
   }
 
   package var scope: Scope
   package var name: String
   package var kind: SettingKind
-  /// One line, without a full stop at its end.
+  /// One line of help, without a full stop at its end.
   package var help: String
-  /// What holds when nobody sets it, as TOML; nil for nothing, or what depends on the place.
+  /// The standard value as TOML; `nil` when there is none, or when it depends on the place.
   package var standard: String?
-  /// A value that could be meant, as TOML.
+  /// A plausible value, as TOML.
   package var example: String
-  /// Which option of a pass this is.
+  /// The option of a pass that this setting gives; `nil` for others.
   package var option: PassOptions.Name?
 
-  /// What holds when nobody sets it, in words, where that is no value of its own; from the help.
+  /// The words of the help for a setting without a standard value: what applies while it is not set.
   var unset: String? {
     let mark = "; unset: "
     return help.firstRange(of: mark).map { String(help[$0.upperBound...]) }

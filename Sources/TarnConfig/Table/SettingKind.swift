@@ -1,7 +1,7 @@
 import TarnCore
 package import TarnSchedule
 
-/// What a setting takes, and how it is written in TOML.
+/// The kind of value that a setting takes, and its form in TOML.
 package enum SettingKind: Sendable, Equatable {
   case boolean
   /// A whole number, or a word in quotes.
@@ -17,23 +17,23 @@ package enum SettingKind: Sendable, Equatable {
   /// A span that `Cadence` takes.
   case interval
   case choice([String])
-  /// What the field of a pass takes; described by the words given.
+  /// A text that the field of a pass takes, described by these words.
   case text(String)
   case patterns
   /// A path that is absolute or begins with `~/`.
   case path
   /// A file of secrets: its path, `{ file = "/path" }` or `{ credential = "name" }`.
   case secretFile
-  /// A URL, or where a secret one lies.
+  /// A URL, or the place of a secret one.
   case secretURL
   case feed
   /// An IP address and a port, or a port.
   case socketAddress
   /// A program and its arguments.
   case command
-  /// An http or https URL, or where a secret one lies.
+  /// An http or https URL, or the place of a secret one.
   case address
-  /// Some of these words, in any order.
+  /// Some of the given words, in any order.
   case words([String])
   /// Names of mirrors.
   case names
@@ -42,7 +42,7 @@ package enum SettingKind: Sendable, Equatable {
   /// One expression of systemd.time(7), or a list of them.
   case calendar
 
-  /// With its article, for messages and the documentation.
+  /// The kind with its article, for messages and the documentation.
   package var takes: String {
     switch self {
     case .boolean: "true or false"
@@ -75,11 +75,11 @@ package enum SettingKind: Sendable, Equatable {
 
   private static func or(_ word: String?) -> String { word.map { ", or \"\($0)\"" } ?? "" }
 
-  /// Names where a secret lies.
+  /// True when the value names the place of a secret.
   package var isSecret: Bool { [.secretFile, .secretURL, .address].contains(self) }
 }
 
-/// A value as it was written, read and checked for itself.
+/// A value as it was written, checked by itself.
 package enum SettingValue: Sendable, Equatable {
   case boolean(Bool)
   case number(Int64)
@@ -95,7 +95,7 @@ package enum SettingValue: Sendable, Equatable {
     package var limit: String
   }
 
-  /// As TOML, on one line; URLs without names and passwords.
+  /// The value as TOML, on one line; URLs without user names and passwords.
   package var toml: String {
     switch self {
     case .boolean(let value): String(value)
@@ -111,7 +111,7 @@ package enum SettingValue: Sendable, Equatable {
     }
   }
 
-  /// A basic string: what does not print is escaped.
+  /// Returns a basic string of TOML; unprintable characters are escaped.
   static func quote(_ text: String) -> String {
     var quoted = "\""
     for scalar in Redaction.text(text).unicodeScalars {
@@ -131,7 +131,7 @@ package enum SettingValue: Sendable, Equatable {
     return quoted + "\""
   }
 
-  /// The same as a bare key where that is possible.
+  /// Returns a bare key where possible, otherwise a basic string.
   static func key(_ text: String) -> String {
     let isBare =
       !text.isEmpty

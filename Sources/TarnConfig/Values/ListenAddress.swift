@@ -1,13 +1,13 @@
 import Glibc
 import TarnCore
 
-/// Where to listen on the network: `127.0.0.1:9754`, `[::1]:9754`, `localhost:9754`, or a port of 127.0.0.1.
+/// An address to listen on: `127.0.0.1:9754`, `[::1]:9754`, `localhost:9754`, or a port of 127.0.0.1.
 package struct ListenAddress: Sendable, Equatable {
   /// An IP address, or `localhost`.
   package var host: String
   package var port: Int
 
-  /// - Returns: nil for what is none of them.
+  /// - Returns: `nil` for any other text.
   package init?(_ text: String) {
     var host = "127.0.0.1"
     var port = text[...]

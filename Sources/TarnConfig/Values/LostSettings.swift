@@ -1,7 +1,7 @@
 extension LoadedSettings {
-  /// What was read before and is not there any more. An editor, a package manager or a mount takes a file away for a moment:
-  /// taken at its word that would end every mirror in it. One of `conf.d` is removed on purpose, as long as that directory
-  /// is there.
+  /// Returns the files and directories that were read before and have disappeared. An editor, a package
+  /// manager or a mount hides a file for a moment, which would end every mirror in it. A file of `conf.d` was
+  /// removed on purpose as long as that directory exists.
   func lost(since old: LoadedSettings) -> [SettingsProblem] {
     let read = old.files.filter { $0.state == .read }.map(\.path)
     let missing = Set(files.filter { $0.state == .missing }.map(\.path))
@@ -17,7 +17,7 @@ extension LoadedSettings {
       SettingsProblem.lost(
         path, "this directory", "put it back; if what lay in it shall hold no more, make an empty one")
     }
-    // That `--config` names nothing, or that nobody may look, is told already.
+    // A missing file of `--config` and denied access are reported already.
     return (files + directories).filter { lost in !problems.contains { $0.origin == lost.origin } }
   }
 }

@@ -1,9 +1,9 @@
 import TarnCore
 
-/// Of settings, which may be malformed.
+/// Redaction of settings, which may be malformed.
 extension Redaction {
-  /// Whether an address carries a name or a password, by all of it: whatever stands between `//` and the first `/`, `?` or `#`, an `@` in
-  /// it ends them. Also for an address in an address.
+  /// Returns true when an address carries a user name or a password: an `@` between `//` and the first `/`,
+  /// `?` or `#`. Addresses within an address are checked as well.
   package static func carriesUser(_ text: String) -> Bool {
     var rest = Array(text.utf8)[...]
     while let start = rest.firstRange(of: Array("://".utf8))?.upperBound {
@@ -13,7 +13,8 @@ extension Redaction {
     return false
   }
 
-  /// Of a message, which may repeat a word of the command line: also where it was taken as a path, `http:/user@host`.
+  /// Redacts a message that may repeat a word of the command line, also one taken as a path, such as
+  /// `http:/user@host`.
   package static func message(_ text: String) -> String {
     var plain: [UInt8] = []
     var rest = Array(Self.text(text).utf8)[...]
@@ -35,20 +36,20 @@ extension Redaction {
     return String(decoding: plain + rest, as: UTF8.self)
   }
 
-  /// The same of a text that may hold a malformed address.
+  /// Redacts a text that may hold a malformed address.
   static func doubtful(_ text: String, isCut: Bool) -> String {
     let plain = DoubtfulText(line: text.unicodeScalars, isCut: isCut)
     return String(String.UnicodeScalarView(plain.shown(0..<plain.scalars.count)))
   }
 
-  /// The same of a value that was refused: all of it may be one address.
+  /// Redacts a value that was refused: all of it may be one address.
   package static func value(_ text: String) -> String {
     let scalars = Array(text.unicodeScalars)
     let plain = DoubtfulText(scalars, hiding: [DoubtfulText.secret(in: scalars[...])].compactMap { $0 })
     return String(String.UnicodeScalarView(plain.shown(0..<scalars.count)))
   }
 
-  /// The same, short and safe to print: for messages.
+  /// Redacts and shortens a refused value and makes it safe to print, for messages.
   static func short(_ text: String) -> String {
     let plain = value(text).unicodeScalars
     return Printable.escape(String(plain.prefix(60))) + (plain.count > 60 ? "\u{2026}" : "")
@@ -58,14 +59,15 @@ extension Redaction {
     ["ftp", "socks4", "socks4a", "socks5", "socks5h"] + URLScheme.allCases.map(\.rawValue))
 }
 
-/// A text of settings with errors in it: a password may stand there as no rule of URLs has it, with a `/` in it or where
-/// `://` was misspelled. Rather too much is hidden than too little.
+/// A text of settings with errors in it. A password in it may break the rules of URLs: it may contain a `/`,
+/// or follow a misspelled `://`. When in doubt, the text is hidden.
 struct DoubtfulText {
   let scalars: [Unicode.Scalar]
-  /// What is not shown, in order, none of them empty.
+  /// The ranges that are not shown, in order, none of them empty.
   private(set) var hidden: [Range<Int>]
 
-  /// - Parameter isCut: more followed, which may have shown that the end is a name or a password.
+  /// - Parameter isCut: true when more text followed, which may have shown that the end is a name or a
+  ///   password.
   init(line: some Sequence<Unicode.Scalar>, isCut: Bool) {
     scalars = Array(line)
     hidden = []
@@ -88,7 +90,7 @@ struct DoubtfulText {
     self.hidden = hidden
   }
 
-  /// A part with `***` for what is hidden, which stands where that begins.
+  /// Returns a part of the text, with `***` where a hidden range begins.
   func shown(_ part: Range<Int>) -> [Unicode.Scalar] {
     var shown: [Unicode.Scalar] = []
     var place = part.lowerBound
@@ -100,10 +102,10 @@ struct DoubtfulText {
     return shown + scalars[place..<part.upperBound]
   }
 
-  /// What of one address is not to be shown: from its scheme to its last `@`.
+  /// Returns the secret part of one address: from its scheme to its last `@`.
   static func secret(in token: ArraySlice<Unicode.Scalar>, isCut: Bool = false) -> Range<Int>? {
     let scheme = schemeEnd(token)
-    // Escapes may stand for what tells a password from the rest.
+    // Escapes may stand for the characters that end a password.
     if token.contains("\\"), scheme != nil || hasEscapedAt(token) {
       return (scheme ?? keyEnd(token))..<token.endIndex
     }
@@ -114,7 +116,7 @@ struct DoubtfulText {
       return isAddress && start < at ? start..<at : nil
     }
     guard let scheme, scheme < token.endIndex else { return nil }
-    // As `user:password%40host`.
+    // `user:password%40host` has its `@` escaped.
     let authority = token[scheme...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     if String(String.UnicodeScalarView(authority)).contains("%40") {
       return authority.startIndex..<authority.endIndex
@@ -122,19 +124,19 @@ struct DoubtfulText {
     return isCut ? scheme..<token.endIndex : nil
   }
 
-  /// A user's name and password may stand there, in front of an `@`: there is a colon, and not only in times of day that are
-  /// words of their own. With neither there are no secrets, as in `12:30 @ noon`.
+  /// True when the text before an `@` may be a user name and a password: it has a colon outside of separate
+  /// times of day. Thus `12:30 @ noon` holds no secret.
   private static func mayBeUser(_ front: ArraySlice<Unicode.Scalar>) -> Bool {
     if front.starts(with: "//".unicodeScalars) { return true }
     guard front.contains(":") else { return false }
     if front.firstRange(of: Array("//".unicodeScalars)) != nil { return true }
     var words = front.split(omittingEmptySubsequences: false) { blanks.contains($0) }
-    // It goes on with the `@`.
+    // The last word adjoins the `@`.
     let last = words.removeLast()
     return last.contains(":") || words.contains { $0.contains(":") && !isTime($0) }
   }
 
-  /// As calendars and windows have it: `6:00`, `08:00-18:00`, `*:0/15`, `06:00:00`.
+  /// True for the times of calendars and windows: `6:00`, `08:00-18:00`, `*:0/15`, `06:00:00`.
   private static func isTime(_ word: ArraySlice<Unicode.Scalar>) -> Bool {
     word.split(separator: "-", omittingEmptySubsequences: false).allSatisfy { time in
       let parts = time.split(separator: ":", omittingEmptySubsequences: false)
@@ -145,25 +147,26 @@ struct DoubtfulText {
     }
   }
 
-  /// `\u0040`, `\U00000040`, `\x40` (TOML 1.0 and 1.1).
+  /// True when the token has an escaped `@`: `\u0040`, `\U00000040`, `\x40` (TOML 1.0 and 1.1).
   private static func hasEscapedAt(_ token: ArraySlice<Unicode.Scalar>) -> Bool {
     let text = String(String.UnicodeScalarView(token)).lowercased()
     return ["\\u0040", "\\u00000040", "\\x40"].contains { text.contains($0) }
   }
 
-  /// Behind `https://`, also with fewer slashes, where nothing but a key stands before it.
+  /// The index after `https://`, also with fewer slashes; `nil` when the first colon has no slash after it.
   private static func schemeEnd(_ token: ArraySlice<Unicode.Scalar>) -> Int? {
     guard let colon = token.firstIndex(of: ":"), token[colon...].dropFirst().first == "/" else { return nil }
     return token[colon...].dropFirst().firstIndex { $0 != "/" } ?? token.endIndex
   }
 
-  /// Behind `feed=`, where the token begins so.
+  /// The index after `feed=` when the token begins with such a key, otherwise the start.
   private static func keyEnd(_ token: ArraySlice<Unicode.Scalar>) -> Int {
     let key = token.prefix { $0.properties.isAlphabetic || $0 == "-" || $0 == "_" }
     return !key.isEmpty && token[key.endIndex...].first == "=" ? key.endIndex + 1 : token.startIndex
   }
 
-  /// A quote inside a password closes nothing: behind one that does, a value is over.
+  /// Returns the index of the closing quote. A quote inside a password closes nothing: a value ends after the
+  /// closing one.
   private func closing(_ start: Int) -> Int {
     var index = start + 1
     while index < scalars.count {
@@ -182,8 +185,8 @@ struct DoubtfulText {
     Self.blanks.contains(scalar) || [",", "]", "}", "=", "#", "\r"].contains(scalar)
   }
 
-  /// Up to a blank, or to a quote that begins a value. What may be an address without quotes goes on as far as its password may,
-  /// over blanks and quotes.
+  /// Returns the end of a word: a blank, or a quote that begins a value. An unquoted text that may be an
+  /// address extends as far as its password may, over blanks and quotes.
   private func wordEnd(_ start: Int) -> Int {
     var colon: Int?
     var end = scalars.count

@@ -1,18 +1,19 @@
 import TarnCore
 
-/// Where a value came from.
+/// The origin of a value.
 package enum SettingOrigin: Sendable, Equatable {
   case file(String, SettingPosition)
   /// The name of a variable, without `$`.
   case environment(String)
-  /// With its dashes.
+  /// The name of a flag, with its dashes.
   case flag(String)
-  /// Given to `tarn sync` once, and remembered by the mirror.
+  /// An option that `tarn sync` was given once and the mirror remembers.
   case remembered
-  /// Nobody set it.
+  /// The standard value, which nobody set.
   case standard
 
-  /// `/etc/tarn/tarn.toml:3:8`, `$TARN_SOCKET`, `--socket`, `remembered` or `standard`; safe to print.
+  /// The origin as text: `/etc/tarn/tarn.toml:3:8`, `$TARN_SOCKET`, `--socket`, `remembered` or `standard`;
+  /// safe to print.
   package var text: String {
     switch self {
     case .file(let path, let position): "\(Printable.escape(path)):\(position.line):\(position.column)"

@@ -1,11 +1,11 @@
 package import TarnCore
 package import TarnSchedule
 
-/// All settings of an agent, valid and complete. Equal when they ask for the same, wherever that is written.
+/// All settings of an agent, valid and complete. Equal when the values are, wherever they were written.
 package struct Settings: Sendable, Equatable {
-  /// By name, in the order of its bytes.
+  /// The mirrors, in byte order of their names.
   package var mirrors: [MirrorSettings] = []
-  /// By name, in the order of its bytes.
+  /// The hooks, in byte order of their names.
   package var hooks: [HookSettings] = []
   package var limits = LimitSettings()
   package var agent = AgentSettings()
@@ -17,35 +17,35 @@ package struct Settings: Sendable, Equatable {
 
 /// One mirror: a feed, a folder and a policy, under a name.
 package struct MirrorSettings: Sendable, Equatable {
-  /// When the agent begins a pass by itself.
+  /// When the agent begins a pass on its own.
   package enum Rhythm: Sendable, Equatable {
-    /// Never: only by command.
+    /// Passes begin only on command.
     case command
-    /// Seconds from one pass to the next.
+    /// The seconds from one pass to the next.
     case every(Int64)
-    /// Expressions of systemd.time(7), each of them.
+    /// A pass begins at the times of all these expressions of systemd.time(7).
     case calendar([String])
   }
 
   package var name: String
   /// An http, https or file URL without name and password, or an absolute path.
   package var feed: String
-  /// Absolute, without empty segments, `.` and `..`.
+  /// The absolute path of the folder, without empty segments, `.` and `..`.
   package var folder: String
-  /// Where the mirror's record is; nil for `FOLDER/.tarn`.
+  /// The directory of the mirror's record; `nil` for `FOLDER/.tarn`.
   package var state: String?
   package var rhythm = Rhythm.command
-  /// A rate at some times of the day; at others `limit-rate` holds.
+  /// The rates for some times of the day; at other times `limit-rate` applies.
   package var rates: [RateTimetable.Row] = []
-  /// The agent watches the folder.
+  /// True when the agent watches the folder.
   package var watches = true
-  /// Seconds between two looks at all of a folder that is watched.
+  /// The seconds between two full scans of a watched folder.
   package var rescan: Int64 = 86_400
   package var adopts = false
   package var isDryRun = false
-  /// Valid. Files of secrets are named by their paths; a proxy that is a secret is not among these.
+  /// The options of a pass, valid. Files of secrets are named by their paths; a secret proxy is not included.
   package var options = PassOptions()
-  /// Where each secret lies.
+  /// The place of each secret.
   package var secrets: [PassOptions.Name: SecretPlace] = [:]
 
   package init(name: String, feed: String, folder: String) {
@@ -54,11 +54,11 @@ package struct MirrorSettings: Sendable, Equatable {
     self.folder = folder
   }
 
-  /// What `isName` takes, for people.
+  /// The rule of `isName`, for messages.
   static let nameRule =
     "a name has up to 64 bytes, no blanks, none of / . : and no - in front, and is not session"
 
-  /// What a name must not have: it would be taken for a path, a URL or a TARGET (`MIRROR:PATH`).
+  /// True for a valid name. Others would be taken for a path, a URL or a TARGET (`MIRROR:PATH`).
   package static func isName(_ name: String) -> Bool {
     !name.isEmpty && name != "session" && name.utf8.count <= 64 && name.utf8.first != UInt8(ascii: "-")
       && Printable.escape(name) == name
@@ -66,28 +66,28 @@ package struct MirrorSettings: Sendable, Equatable {
   }
 }
 
-/// Whom to tell of what happens to mirrors, and how.
+/// Whom to notify of the events of mirrors, and how.
 package struct HookSettings: Sendable, Equatable {
   package enum Way: Sendable, Equatable {
-    /// A program and its arguments; no shell.
+    /// A program and its arguments, run without a shell.
     case command([String])
     case webhook(HookAddress)
-    /// As healthchecks.io takes them.
+    /// A ping in the form of healthchecks.io.
     case ping(HookAddress)
   }
 
   package var name: String
   package var way: Way
-  /// Those whose events it hears; nil for all.
+  /// The mirrors whose events the hook receives; `nil` for all.
   package var mirrors: Set<String>?
   package var events: Set<HookEvent>
-  /// Seconds that an attempt may take.
+  /// The seconds that an attempt may take.
   package var timeout: Int64 = 30
-  /// Attempts after the first.
+  /// The attempts after the first.
   package var retries = 10
-  /// Signs the body of a webhook.
+  /// The place of the key that signs the body of a webhook.
   package var secret: SecretPlace?
-  /// `Name: value` lines for a webhook or a ping.
+  /// The place of the `Name: value` lines for a webhook or a ping.
   package var headerFile: SecretPlace?
 
   package init(name: String, way: Way) {
@@ -104,51 +104,51 @@ package struct HookSettings: Sendable, Equatable {
   }
 }
 
-/// Where a webhook or a ping goes; the address itself may be the secret.
+/// The address of a webhook or a ping; the address itself may be secret.
 package enum HookAddress: Sendable, Equatable {
   case url(String)
   case secret(SecretPlace)
 }
 
-/// What all mirrors share.
+/// The limits that all mirrors share.
 package struct LimitSettings: Sendable, Equatable {
-  /// Mirrors at work at once.
+  /// The mirrors at work at once, at most.
   package var passes = 4
-  /// Connections of all mirrors together, 1 to 256.
+  /// The connections of all mirrors together, 1 to 256.
   package var connections = 32
-  /// Connections of all mirrors to one host, 1 to 64.
+  /// The connections of all mirrors to one host, 1 to 64.
   package var connectionsPerHost = 6
-  /// Bytes per second of all mirrors together; nil for no limit.
+  /// The bytes per second of all mirrors together; `nil` for no limit.
   package var rate: UInt64?
-  /// A rate at some times of the day; at others `rate` holds.
+  /// The rates for some times of the day; at other times `rate` applies.
   package var rates: [RateTimetable.Row] = []
 
   package init() {}
 }
 
-/// The agent's own affairs.
+/// The settings of the agent itself.
 package struct AgentSettings: Sendable, Equatable {
   package enum LogFormat: String, Sendable, CaseIterable {
-    /// The journal's where stderr leads there, text elsewhere.
+    /// The journal's format when stderr leads to the journal, otherwise text.
     case auto
     case text, json, journal
   }
 
-  /// Who may connect: the owner alone, the socket's group as well (both may steer), or everyone, who is told the status
-  /// without paths and addresses.
+  /// Who may connect: only the owner, also the socket's group, or everyone. The owner and the group may
+  /// control the agent; others see the status without paths and addresses.
   package enum StatusAccess: String, Sendable, CaseIterable {
     case owner, group, everyone
   }
 
-  /// The control socket, absolute; nil when there is no runtime directory to put it in.
+  /// The absolute path of the control socket; `nil` when there is no runtime directory for it.
   package var socket: String?
   package var logFormat = LogFormat.auto
-  /// How many seconds events are kept.
+  /// The seconds that events are kept.
   package var keepEvents: Int64 = 14 * 86_400
   package var statusAccess = StatusAccess.everyone
-  /// For the node exporter; absolute.
+  /// The absolute path of the file for the node exporter.
   package var metricsFile: String?
-  /// Never without a token.
+  /// The address of the metrics, which always needs a token.
   package var metricsListen: ListenAddress?
   package var metricsToken: SecretPlace?
 

@@ -1,15 +1,16 @@
-/// What new settings mean for an agent that runs with old ones.
+/// The effects of new settings on an agent that runs with old ones.
 package struct SettingsChanges: Sendable, Equatable {
-  /// Names of mirrors, each in one list.
+  /// The names of mirrors, each in one list.
   package var added: [String] = []
   package var removed: [String] = []
   package var changed: [String] = []
-  /// Not to be disturbed.
+  /// The mirrors that are not to be disturbed.
   package var untouched: [String] = []
   package var hooks = false
   package var limits = false
   package var agent = false
-  /// Settings that only a restart takes up, as `agent.socket`: all that differ from those that the agent began with.
+  /// The settings that only a restart applies, such as `agent.socket`: those that differ from the agent's
+  /// first ones.
   package var needRestart: [String] = []
 
   package init() {}
@@ -38,25 +39,25 @@ extension Settings {
 }
 
 extension MirrorSettings {
-  /// `String` holds two spellings of one name for equal, the file system does not.
+  /// Compares bytes as well: `String` takes two spellings of a name for equal, the file system does not.
   fileprivate func isSame(as other: MirrorSettings) -> Bool {
     self == other && folder.utf8.elementsEqual(other.folder.utf8) && feed.utf8.elementsEqual(other.feed.utf8)
   }
 }
 
-/// The settings that an agent runs with: a reload either takes all of the new ones, or leaves all as they are.
+/// The settings that an agent runs with. A reload takes either all of the new ones or none.
 package struct RunningSettings: Sendable {
   package enum Reload: Sendable, Equatable {
-    /// The old ones go on; these are the reasons.
+    /// The old settings stay, for these reasons.
     case kept([SettingsProblem])
     case taken(SettingsChanges)
   }
 
   package private(set) var loaded: LoadedSettings
-  /// Those that it began with.
+  /// The settings that the agent began with.
   private let first: AgentSettings
 
-  /// - Returns: nil when there are errors among the problems.
+  /// - Returns: `nil` when there are errors among the problems.
   package init?(_ loaded: LoadedSettings) {
     guard let settings = loaded.settings else { return nil }
     self.loaded = loaded

@@ -1,16 +1,16 @@
 import TarnCore
 
-/// What is wrong with the settings: what, where, and how to mend it. Safe to print and to log: no control bytes, and
-/// of secrets only where they lie.
+/// A problem of the settings: what is wrong, where, and how to correct it. Safe to print and to log: it has
+/// no control bytes, and tells of secrets only where they lie.
 package struct SettingsProblem: Error, Sendable, Equatable {
   package enum Severity: String, Sendable {
-    /// These settings are not taken.
+    /// The settings are refused.
     case error
-    /// They are taken; something could not be looked at, or is probably not meant.
+    /// The settings are accepted, but something could not be examined or is probably a mistake.
     case warning
   }
 
-  /// Stable words for programs.
+  /// Stable identifiers for programs.
   package enum Code: String, Sendable, CaseIterable {
     case fileMissing = "config-file-missing"
     case fileNotReadable = "config-file-not-readable"
@@ -36,7 +36,7 @@ package struct SettingsProblem: Error, Sendable, Equatable {
   /// A line of the file, cut around the place when it is long.
   package struct Excerpt: Sendable, Equatable {
     package var text: String
-    /// Where in `text` the place is, in code points from 0, and how many are meant.
+    /// The place in `text`, in code points from 0, and the length of what it marks.
     package var offset: Int
     package var length: Int
   }
@@ -48,7 +48,7 @@ package struct SettingsProblem: Error, Sendable, Equatable {
   package var message: String
   package var hint: String?
 
-  /// Some lines: `FILE:LINE:COLUMN: error: MESSAGE`, the excerpt with a caret, the hint.
+  /// The problem in a few lines: `FILE:LINE:COLUMN: error: MESSAGE`, the excerpt with a caret, the hint.
   package var text: String {
     var lines = ["\(origin.text): \(severity.rawValue): \(message)"]
     if let excerpt, case .file(_, let position) = origin {
@@ -65,24 +65,24 @@ package struct SettingsProblem: Error, Sendable, Equatable {
 }
 
 extension SettingsProblem.Excerpt {
-  /// How much of a long line is shown.
+  /// The code points of a long line that are shown, at most.
   private static let width = 100
-  /// How far before the place a line is looked at.
+  /// The code points before the place that are examined.
   private static let reach = 4096
 
-  /// What of the line may be shown.
+  /// The part of the line that may be shown.
   enum Extent {
     case whole
-    /// Up to the place's own end: what follows may be a secret.
+    /// The line up to the end of the key: a secret may follow.
     case key
-    /// Up to the place: it is in the place of a secret.
+    /// The line up to the place, which is that of a secret.
     case nothing
   }
 
-  /// - Parameter column: from 1; one behind the line's end is its end.
+  /// - Parameter column: the column from 1; beyond the line's end it counts as the end.
   init(line: String, column: Int, showing extent: Extent) {
-    // The window begins a little before the place. What is a password only the line from its beginning on tells; but it may be as long as
-    // a file: then nothing is shown before the place.
+    // The window begins a little before the place. Only the line from its beginning tells what is a password,
+    // but it may be as long as a file. Then nothing before the place is shown.
     let before = max(0, column - 1)
     let isNear = before <= Self.reach
     let origin = isNear ? 0 : before
@@ -106,22 +106,22 @@ extension SettingsProblem.Excerpt {
     text =
       (first > 0 ? "\u{2026}" : "") + String(shown(base..<start)) + String(shown(start..<last))
       + (isCut ? "\u{2026}" : tail)
-    // What is hidden before the place and goes on behind it is pointed at.
+    // The caret points at a hidden range that begins before the place and ends after it.
     let isInside = plain.hidden.contains { (base..<start).contains($0.lowerBound) && $0.upperBound > start }
     offset = isInside ? front - DoubtfulText.mark.count : front
     let meant = extent == .nothing ? 1 : front - offset + shown(start..<max(start, min(end, last))).count
     length = max(1, min(meant, text.unicodeScalars.count - offset))
   }
 
-  /// Blanks for tabs, escapes for what must not reach a terminal.
+  /// Replaces tabs by blanks, and escapes what must not reach a terminal.
   private static func safe(_ scalars: [Unicode.Scalar]) -> String.UnicodeScalarView {
     var text = String.UnicodeScalarView()
     for scalar in scalars { text.append(scalar == "\t" ? " " : scalar) }
-    // A backslash is an ordinary thing in TOML, and escapes would move the caret.
+    // A backslash is common in TOML, and escapes would move the caret.
     return Printable.escape(String(text)).replacing("\\\\", with: "\\").unicodeScalars
   }
 
-  /// The end of the key, number or quoted text that begins there.
+  /// The end of the key, number, quoted text or bracketed value that begins there.
   private static func wordEnd(_ scalars: [Unicode.Scalar], from start: Int) -> Int {
     guard start < scalars.count else { return start }
     let quote = scalars[start]

@@ -4,7 +4,7 @@ import TarnCore
 import TarnRuntime
 import TarnSchedule
 
-/// `tarn add`.
+/// The command `tarn add`.
 struct AddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add",
@@ -46,7 +46,7 @@ struct AddCommand: ParsableCommand {
     try PassFlags.validate(options(""))
   }
 
-  /// - Throws: `ValidationError` for what is no interval of a mirror.
+  /// - Throws: `ValidationError` when the text is no interval of a mirror.
   static func checkEvery(_ text: String?) throws {
     guard let text else { return }
     guard let seconds = Units.duration(text), Cadence.bounds.contains(seconds) else {
@@ -80,7 +80,7 @@ struct AddCommand: ParsableCommand {
   }
 }
 
-/// What `tarn add` is told of the folder.
+/// The options of `tarn add` for the folder.
 struct AddedFolderFlags: ParsableArguments {
   @OptionGroup var policy: FolderPolicyFlags
   @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false

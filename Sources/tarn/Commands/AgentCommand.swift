@@ -6,7 +6,7 @@ import TarnConfig
 import TarnCore
 import TarnEngine
 
-/// `tarn agent`.
+/// The command `tarn agent`.
 struct AgentCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "agent",
@@ -29,7 +29,7 @@ struct AgentCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let sources = session.sources
-    // An agent asks no other one, nor itself, what a name means.
+    // An agent asks neither another one nor itself for the meaning of a name.
     var tarn = session.tarn
     tarn.configured = { [names = session.names] in names.settingsPlace(of: $0) }
     let settings = sources.paths.place.map(tarn.absolute)

@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn approve`.
+/// The command `tarn approve`.
 struct ApproveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "approve",
@@ -38,7 +38,7 @@ struct ApproveCommand: ParsableCommand {
     session.console.outliveReader()
     if let held = try agentsPlan(session) { return try askAgent(held, session) }
     guard !session.onlyPlans(mirror) else { throw Self.onlyPlans(mirror) }
-    // What is asked for by id is done by id; without one, exactly what was shown.
+    // The plan is the given one, or else exactly the one that was shown.
     var id = plan
     let shown = ApprovalText.mostPaths
     if let held = try session.tarn.heldPaths(folder: mirror, state: record.state, limit: shown),
@@ -70,14 +70,14 @@ struct ApproveCommand: ParsableCommand {
 
   // MARK: - By the agent
 
-  /// What an agent says of the mirror and its held plan; nil where none looks after it.
+  /// Returns the agent's status of the mirror with its held plan; `nil` when no agent has the mirror.
   private func agentsPlan(_ session: Session) throws(PassFailure) -> StatusDocument? {
     try session.tarn.refuseEmptyNames(mirror, record.state)
     let answer = try AgentLink(session.sources).tryAsking(about: mirror, session) { client, mirror in
       try client.status(mirrors: [mirror], problemLimit: 0)
     }
     guard let document = answer?.mirrors.first else { return nil }
-    // Another user's agent may call another folder so.
+    // The agent of another user may have this name for another folder.
     if let place = session.tarn.place(of: mirror),
       !session.tarn.resolved(place.folder).utf8.elementsEqual(session.tarn.resolved(document.folder).utf8)
     {

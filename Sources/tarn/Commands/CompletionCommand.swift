@@ -1,7 +1,7 @@
 import ArgumentParser
 import TarnRuntime
 
-/// `tarn completion`.
+/// The command `tarn completion`.
 struct CompletionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completion",
@@ -34,7 +34,7 @@ struct CompletionCommand: ParsableCommand {
     }
   }
 
-  /// bash's comes with a line for the kernel, which a file that is only read must not have.
+  /// Returns the script of a shell. The `#!` line of bash's is removed, for the file is only sourced.
   static func script(_ shell: Shell) -> String {
     let kind: CompletionShell =
       switch shell {
@@ -48,7 +48,7 @@ struct CompletionCommand: ParsableCommand {
   }
 }
 
-/// `completion --json`.
+/// The document of `completion --json`.
 private struct CompletionReport: Encodable {
   var schema = "tarn-completion/1"
   var shell: String

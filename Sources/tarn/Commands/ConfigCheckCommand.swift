@@ -4,7 +4,7 @@ import TarnConfig
 import TarnCore
 import TarnRuntime
 
-/// `tarn config check`.
+/// The command `tarn config check`.
 struct ConfigCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
@@ -39,14 +39,15 @@ struct ConfigCheckCommand: ParsableCommand {
     try report.status.end()
   }
 
-  /// Those that an agent never begins a pass of by itself.
+  /// Names the mirrors whose passes begin only on command.
   private func unplanned(_ settings: Settings) -> String {
     let names = settings.mirrors.filter { $0.rhythm == .command }.map { Printable.escape($0.name) }
     return names.isEmpty
       ? "" : "; only by command, without every or schedule: \(names.joined(separator: ", "))"
   }
 
-  /// No error: an agent without settings has no mirrors, and takes them when they are there.
+  /// Describes missing settings, which are no error: an agent without settings has no mirrors, and takes them
+  /// later.
   private func nothing(_ report: SettingsReport) -> String {
     let directories = report.paths.directories.map { Printable.escape($0) }
     guard !directories.isEmpty else { return "no settings: neither $HOME nor $XDG_CONFIG_HOME is set" }
@@ -55,7 +56,8 @@ struct ConfigCheckCommand: ParsableCommand {
       + "; \(report.placeForMirrors)"
   }
 
-  /// A running system's agent says 'tarn config check' when it rejects settings: those are not this user's.
+  /// A note on the system's settings, which are not this user's. A system's agent names this command when it
+  /// rejects settings.
   private func systemsOwn(_ session: Session) -> String {
     session.sources.paths.instance == .user && access("/etc/tarn", F_OK) == 0
       ? "; those of the system's agent: sudo tarn config check" : ""

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `tarn config`.
+/// The command `tarn config`.
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",

@@ -2,7 +2,7 @@ import ArgumentParser
 import TarnConfig
 import TarnRuntime
 
-/// `tarn config paths`.
+/// The command `tarn config paths`.
 struct ConfigPathsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "paths",

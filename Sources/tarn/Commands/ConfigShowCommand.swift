@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn config show`.
+/// The command `tarn config show`.
 struct ConfigShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
@@ -50,7 +50,7 @@ struct ConfigShowCommand: ParsableCommand {
     }
   }
 
-  /// Of a mirror of the settings what they say of it; of another one what it remembers.
+  /// Returns the settings of a configured mirror, or what another mirror remembers.
   private func records(of mirror: String, _ session: Session) throws(PassFailure) -> [SettingRecord] {
     let folder = try AgentLink(session.sources).folder(of: mirror, session)
     if let name = session.configured((mirror, folder, nil))?.name {

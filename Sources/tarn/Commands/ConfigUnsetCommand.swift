@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn config unset`.
+/// The command `tarn config unset`.
 struct ConfigUnsetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "unset",
@@ -82,7 +82,7 @@ struct ConfigUnsetCommand: ParsableCommand {
     }
   }
 
-  /// What stands in settings is taken out of them.
+  /// Refuses a mirror of the settings, whose options are removed there.
   private func refuseConfigured(_ folder: String, _ session: Session) throws(PassFailure) {
     let name =
       session.configured((mirror, folder, record.state))?.name
@@ -96,11 +96,11 @@ struct ConfigUnsetCommand: ParsableCommand {
   }
 }
 
-/// `config unset --json`: what was remembered.
+/// The output of `config unset --json`: the options that were remembered.
 struct UnsetReport: Encodable {
   var schema = "tarn-config/1"
   var folder: String
   var options: [String: [String]]
-  /// Its deletions waited for an approval, and no longer do.
+  /// The plan whose deletions waited for an approval, and no longer do.
   var droppedPlan: String?
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import TarnCore
 import TarnRuntime
 
-/// `tarn doctor`.
+/// The command `tarn doctor`.
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",

@@ -6,7 +6,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn events`.
+/// The command `tarn events`.
 struct EventsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "events",
@@ -71,9 +71,10 @@ struct EventsCommand: ParsableCommand {
 }
 
 extension EventsCommand {
-  /// The mirrors that are meant; without words also those that settings with errors name, or only the agent knows.
+  /// Returns the mirrors to show. Without words these include mirrors of faulty settings, and those that only
+  /// the agent knows.
   ///
-  /// - Throws: where none is known and the settings have errors, what those are.
+  /// - Throws: the errors of the settings, when they have any and no mirror is known.
   private func places(_ session: Session, _ report: SettingsReport) throws(PassFailure) -> [Tarn.Place] {
     let targets = PassTargets(session: session)
     let mirrors = mirrors.map { session.mirror(around: $0) }
@@ -88,28 +89,29 @@ extension EventsCommand {
   }
 }
 
-/// Reads the journals of mirrors, from the agent where one answers, else from the ledgers: the places in it are the same.
+/// Reads the journals of mirrors, from the agent when one answers, otherwise from the ledgers. Both use the
+/// same cursors.
 struct Journal {
   let session: Session
-  /// All that are known are meant, those that come later among them. Where an agent has all of them it tells of its own alone: of
-  /// one that is made outside of it is heard when the agent ends, or its mirrors are others.
+  /// True when all known mirrors are meant, also later ones. An agent that has all of them reports only its
+  /// own. A mirror made outside of it is reported once the agent ends or its mirrors change.
   private let isAll: Bool
   private let given: [Tarn.Place]
-  /// Of these, those that no settings name: where no agent tells of them they have to be mirrors.
+  /// Those of the places that no settings name. Without an agent that knows them they must be mirrors.
   var unsure: [Tarn.Place] = []
-  /// What was not known at the beginning: what of it cannot be read is left out.
+  /// The mirrors that were found later; those that cannot be read are left out.
   private let found = Locked<[Tarn.Place]>([])
   private var places: [Tarn.Place] { given + found.withLock { $0 } }
-  /// What was found has no older news.
+  /// The time of the beginning: of mirrors found later only newer events are shown.
   private let began: Timestamp
   private let link: AgentLink
-  /// What the agent calls its mirrors, by their folders; nil until it was asked.
+  /// The agent's names for its mirrors, by their folders; `nil` until it was asked.
   private let agentNames = Locked<[String: String]?>(nil)
-  /// An agent has all that are meant; nil until it was asked.
+  /// True when an agent has all mirrors that are meant; `nil` until it was asked.
   private let isAgents = Locked<Bool?>(nil)
-  /// It does not answer, and is not waited for again.
+  /// True once the agent did not answer; then it is not waited for again.
   private let isAgentSilent = Locked(false)
-  /// Why mirrors could not be read, each told once, and with which status.
+  /// The reasons why mirrors could not be read, each once, with their statuses.
   private let told = Locked<[(message: String, status: ExitStatus)]>([])
 
   init(session: Session, places: [Tarn.Place], isAll: Bool = false) {
@@ -120,10 +122,10 @@ struct Journal {
     link = AgentLink(session.sources)
   }
 
-  /// Of what could not be read so far.
+  /// The worst status of what could not be read so far.
   var status: ExitStatus { ExitStatus.worst(told.withLock { $0.map(\.status) }) }
 
-  /// None of those that are meant can be read.
+  /// True when none of the given mirrors can be read.
   var isUnread: Bool {
     let count = told.withLock(\.count)
     return count > 0 && count >= given.count
@@ -136,9 +138,9 @@ struct Journal {
     told.withLock { $0.append((failure.message, status)) }
   }
 
-  /// Shows all after a place, or else the newest.
+  /// Shows all events after a place, or else the newest.
   ///
-  /// - Returns: where to go on, and how many were shown.
+  /// - Returns: the cursor to continue with, and the number of events shown.
   func show(after: String?, newest: Int) throws(PassFailure) -> (cursor: String, count: Int) {
     var cursor = after
     var last: [EventDocument] = []
@@ -159,7 +161,7 @@ struct Journal {
     return (cursor ?? EventCursor().text, count + last.count)
   }
 
-  /// Until a signal. An agent that ends, or begins, in the meantime makes no gap.
+  /// Follows the events until a signal. No event is lost when an agent ends or begins meanwhile.
   func follow(after start: String) throws(PassFailure) -> ExitStatus {
     let ended = Gate()
     let clients = Locked<ControlClient?>(nil)
@@ -172,7 +174,7 @@ struct Journal {
     var cursor = start
     while !ended.isOpen {
       var reached = cursor
-      // Another agent may have come, which has fewer.
+      // Another agent may have started, with fewer mirrors.
       isAgents.withLock { if $0 == true { $0 = nil } }
       _ = try? link.tryAsking { client in
         clients.withLock { $0 = client }
@@ -203,9 +205,10 @@ struct Journal {
     }
   }
 
-  /// Of a mirror that was found, which may be an old one, only what came since all this began.
+  /// True for an event to show. For a mirror that was found later, which may be old, only events since the
+  /// beginning are.
   ///
-  /// - Parameter start: names the journals that were there.
+  /// - Parameter start: the cursor of the beginning, which names the journals that existed then.
   private func isNews(_ event: EventDocument, after previous: String, _ start: String) -> Bool {
     guard isAll, let time = Timestamp(rfc3339: event.time), time.seconds < began.seconds,
       let place = EventCursor(event.cursor), let previous = EventCursor(previous),
@@ -214,9 +217,9 @@ struct Journal {
     return place.isOfJournal(in: start, after: previous)
   }
 
-  /// Tells of what cannot be read.
+  /// Reads a page, and reports what cannot be read.
   ///
-  /// - Parameter unsure: told when they are no mirrors.
+  /// - Parameter unsure: places that are reported when they are no mirrors.
   private func page(after cursor: String?, unsure: [Tarn.Place] = []) throws(PassFailure) -> EventPage {
     let page = try read(after: cursor, unsure: unsure)
     for unread in page.unread ?? [] { tell(unread) }
@@ -236,7 +239,8 @@ struct Journal {
         isAgentSilent.withLock { $0 = true }
         session.say("tarn: \(Message.safe(error.message)); this is what the ledgers say")
       }
-      // The ledgers are asked instead; of what has none here there would be nothing, as if nothing had happened.
+      // The ledgers are asked instead. A mirror without a ledger here would show no events, as if nothing had
+      // happened.
       if error.kind == .permission,
         let place = given.first(where: { link.isOnlyTheAgents($0.name, session) })
       {
@@ -255,7 +259,8 @@ struct Journal {
       after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
   }
 
-  /// What an agent is asked for. No name means all of its mirrors, also those that come later: where it has all that are meant.
+  /// Returns the names to ask an agent for. No name means all of its mirrors, also later ones; it is used
+  /// when the agent has all that are meant.
   private func names(for client: ControlClient, after cursor: String?) throws -> [String] {
     let names = places.map(\.name)
     guard isAll, cursor.flatMap({ EventCursor($0) })?.number ?? 0 == 0 else { return names }
@@ -264,7 +269,7 @@ struct Journal {
   }
 
   /// - Parameter its: the agent's mirrors.
-  /// - Returns: whether they are all that are meant.
+  /// - Returns: whether they include all that are meant.
   @discardableResult
   private func setAgentNames(_ its: [Tarn.Place]) -> Bool {
     let names = Dictionary(its.map { (resolved($0), $0.name) }) { first, _ in first }
@@ -274,7 +279,7 @@ struct Journal {
     return hasAll
   }
 
-  /// Mirrors that were not known before: by their folders, or by an agent.
+  /// Looks for mirrors that were not known before, by their folders or by an agent.
   private func lookForOthers() {
     guard isAll else { return }
     let its = agentsPlaces()
@@ -294,7 +299,8 @@ struct Journal {
     session.tarn.resolved(session.tarn.absolute(place.folder))
   }
 
-  /// The places, by the agent's names where one answers: it may not know them all, and then tells of none.
+  /// Returns the places with the agent's names when one answers. It may not know all of them, and then
+  /// reports none.
   private func named(_ places: [Tarn.Place]) -> [Tarn.Place] {
     if agentNames.withLock({ $0 == nil }), let its = agentsPlaces() { setAgentNames(its) }
     let names = agentNames.withLock { $0 ?? [:] }
@@ -311,7 +317,7 @@ struct Journal {
       session.isJSON ? JSONText.line(JournalLine(event: event)) : Self.line(event, session.style), now: false)
   }
 
-  /// `2026-11-21T22:00:00Z  podcasts  fetched  a.mp3 (1.2 MiB)`.
+  /// Returns the line of an event: `2026-11-21T22:00:00Z  podcasts  fetched  a.mp3 (1.2 MiB)`.
   static func line(_ event: EventDocument, _ style: Style) -> String {
     let bytes = event.bytes.map { " (\(Units.show($0)))" } ?? ""
     let detail = event.detail.map { ": \(Message.safe($0))" } ?? ""

@@ -4,7 +4,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn explain`.
+/// The command `tarn explain`.
 struct ExplainCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",

@@ -6,7 +6,7 @@ import TarnEngine
 import TarnRuntime
 import TarnSchedule
 
-/// `tarn feeds`.
+/// The command `tarn feeds`.
 struct FeedsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feeds",
@@ -69,13 +69,13 @@ struct FeedsCommand: ParsableCommand {
   }
 }
 
-/// `tarn feeds --json`.
+/// The document of `tarn feeds --json`.
 struct FeedsDocument: Encodable {
   var schema = "tarn-feeds/1"
   var feeds: [FeedMirror]
 }
 
-/// The settings of a mirror for a feed of a list.
+/// The settings of a mirror for one feed of a list.
 struct FeedMirror: Encodable, Equatable {
   var name: String
   var title: String
@@ -94,7 +94,7 @@ struct FeedMirror: Encodable, Equatable {
     }
   }
 
-  /// An empty line, and the mirror's settings.
+  /// An empty line, then the mirror's settings.
   var lines: [String] {
     let isBare = name.utf8.allSatisfy {
       (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 || $0 == 95
@@ -105,7 +105,8 @@ struct FeedMirror: Encodable, Equatable {
     ]
   }
 
-  /// As the title says it, else the feed's host: letters and digits in lower case, and a hyphen for all between them.
+  /// Makes a name of the feed's title, or else of its host: letters and digits in lower case, a hyphen for
+  /// everything between them.
   private static func word(of feed: Subscription) -> String {
     let host = feed.url.split(separator: "/").dropFirst().first.map(String.init) ?? ""
     for text in [String(decoding: feed.title, as: UTF8.self), host] {
@@ -124,7 +125,7 @@ struct FeedMirror: Encodable, Equatable {
     return "feed"
   }
 
-  /// Bytes, so that a number can follow.
+  /// The bytes of a name, at most, so that a number still fits.
   private static let longest = 48
 
   private static func unused(_ word: String, _ taken: inout Set<String>) -> String {
@@ -136,7 +137,7 @@ struct FeedMirror: Encodable, Equatable {
     return name
   }
 
-  /// A string of TOML.
+  /// Returns a string of TOML.
   private static func quoted(_ text: String) -> String {
     var quoted = ""
     for scalar in text.unicodeScalars {

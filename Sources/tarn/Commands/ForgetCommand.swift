@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn forget`.
+/// The command `tarn forget`.
 struct ForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "forget",
@@ -68,7 +68,7 @@ struct ForgetCommand: ParsableCommand {
     }
     if let settings {
       var text = " the settings still name it: take it out of \(settings.place)"
-      // A folder that is gone has no files, and the next pass makes it anew.
+      // A folder that is gone has no files; the next pass makes it anew.
       if case .mirror(_, hasFiles: true) = forgotten, configured?.adopts != true {
         text +=
           "; with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
@@ -87,9 +87,10 @@ struct ForgetCommand: ParsableCommand {
     }
   }
 
-  /// The agent would take its files again. Where there are none, `forget` is an order to fetch them anew.
+  /// Refuses a mirror of the agent, which would take its files again. A folder without files is allowed: then
+  /// `forget` is an order to fetch them anew.
   ///
-  /// - Parameter place: where its settings are.
+  /// - Parameter place: the place of its settings.
   private func refuseAgents(
     _ mirror: String, folder: String, _ place: String?, _ session: Session
   ) throws(PassFailure) {
@@ -128,7 +129,7 @@ struct ForgetCommand: ParsableCommand {
 }
 
 extension Tarn.Forgotten {
-  /// So many files of its trash went with it.
+  /// The number of files in its trash, which were removed as well.
   fileprivate var trashed: Int {
     switch self {
     case .mirror(let trashed, _): trashed
@@ -137,7 +138,7 @@ extension Tarn.Forgotten {
   }
 }
 
-/// `forget --gone --json`.
+/// The document of `forget --gone --json`.
 struct ForgottenReport: Encodable {
   var schema = "tarn-forget/1"
   var folders: [String]

@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn get`.
+/// The command `tarn get`.
 struct GetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get",
@@ -117,7 +117,7 @@ struct GetCommand: ParsableCommand {
     try GetRun(session: session).run(request).end()
   }
 
-  /// What a session is called where nobody says.
+  /// The id of the session when none is given.
   static let standardSession = "get"
 
   private func handOver(_ tasks: [TaskRequest], _ session: Session) throws {
@@ -173,7 +173,7 @@ struct GetCommand: ParsableCommand {
     }
   }
 
-  /// nil where `--sha256` is none.
+  /// The digest with its label; `nil` when `--sha256` is invalid or missing.
   private var digest: String? {
     guard let sha256 = sha256?.lowercased() else { return nil }
     let label = "sha256:"
@@ -183,7 +183,7 @@ struct GetCommand: ParsableCommand {
     return isDigest ? "\(label)\(digits)" : nil
   }
 
-  /// A folder ends with a slash.
+  /// The destination of the files; a folder ends with a slash.
   private func destination(_ session: Session) -> String {
     let path = session.tarn.absolute(to ?? ".")
     let isFolder = to == nil || to?.hasSuffix("/") == true || TextFile.isDirectory(path)
@@ -193,7 +193,7 @@ struct GetCommand: ParsableCommand {
 }
 
 extension Session {
-  /// The text of a file or a pipe; `-` is standard input.
+  /// Returns the text of a file or a pipe; `-` is standard input.
   ///
   /// - Throws: `configuration` for a file that cannot be read.
   func text(of path: String, option: String) throws(PassFailure) -> String {

@@ -5,7 +5,7 @@ import TarnConfig
 import TarnCore
 import TarnRuntime
 
-/// `tarn init`.
+/// The command `tarn init`.
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "init",
@@ -56,7 +56,7 @@ struct InitCommand: ParsableCommand {
       do throws(PassFailure) {
         report.mirror = try MirrorAdding(session).run(wish)
       } catch {
-        // As it was, so that the same command can be given again.
+        // The file is removed, so that the same command can be given again.
         unlink(path)
         throw error
       }
@@ -130,14 +130,14 @@ struct InitCommand: ParsableCommand {
     return (wish, rate)
   }
 
-  /// No shell reads an answer.
+  /// Expands `~/`, for no shell reads an answer.
   private func home(_ folder: String, _ session: Session) -> String {
     guard folder.hasPrefix("~/"), let home = session.tarn.homeDirectory else { return folder }
     return home + folder.dropFirst()
   }
 
-  /// - Parameter fault: what is wrong with an answer; it is asked for again.
-  /// - Returns: nil for an empty one.
+  /// - Parameter fault: returns what is wrong with an answer; then the question is repeated.
+  /// - Returns: `nil` for an empty answer.
   private func ask(_ question: String, _ session: Session, fault: (String) -> String? = { _ in nil })
     -> String?
   {
@@ -161,18 +161,18 @@ struct InitCommand: ParsableCommand {
   }
 }
 
-/// `init --json`.
+/// The document of `init --json`.
 private struct InitReport: Encodable {
   var schema = "tarn-init/1"
   var file: String
   var mirror: AddReport?
-  /// A command.
+  /// The next command.
   var next: String?
 
   init(file: String) { self.file = file }
 }
 
-/// What `tarn init` writes.
+/// The file that `tarn init` writes.
 enum FirstSettings {
   static func text(limitRate: String?) -> String {
     let rate = limitRate.flatMap { Units.rate($0) == .some(nil) ? nil : $0 }

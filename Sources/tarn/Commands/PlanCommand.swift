@@ -2,7 +2,7 @@ import ArgumentParser
 import TarnAgent
 import TarnEngine
 
-/// `tarn plan`.
+/// The command `tarn plan`.
 struct PlanCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan",

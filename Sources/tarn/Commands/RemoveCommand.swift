@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn remove`.
+/// The command `tarn remove`.
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove",
@@ -59,7 +59,7 @@ struct RemoveCommand: ParsableCommand {
     if let failure { throw failure }
   }
 
-  /// The name of the mirror that the word means.
+  /// Returns the name of the mirror that the word means.
   private func known(_ session: Session, _ loaded: LoadedSettings) throws(PassFailure) -> String {
     if !loaded.files(naming: name).isEmpty { return name }
     if name.contains("/") || name.hasPrefix("."),
@@ -76,7 +76,7 @@ struct RemoveCommand: ParsableCommand {
         ?? "a mirror made by 'tarn sync' ends by: tarn forget \(word)")
   }
 
-  /// - Throws: `usage` where a person wrote anything of it, with the file and the line.
+  /// - Throws: `usage`, with the file and the line, when a person wrote any part of it.
   private func require(_ file: MirrorDropIn, in loaded: LoadedSettings) throws(PassFailure) {
     let places = loaded.files(naming: file.name)
     if let other = places.first(where: { !$0.path.utf8.elementsEqual(file.path.utf8) }) {
@@ -127,7 +127,7 @@ struct RemoveCommand: ParsableCommand {
       report.forgotten = true
       return nil
     } catch {
-      // It was never synced: there is nothing to give up.
+      // The mirror was never synced: there is nothing to forget.
       guard error.code != "not-a-mirror" else {
         report.forgotten = true
         return nil
@@ -149,21 +149,21 @@ struct RemoveCommand: ParsableCommand {
   }
 }
 
-/// `remove --json`.
+/// The document of `remove --json`.
 struct RemoveReport: Encodable {
   var schema = "tarn-remove/1"
   var name: String
   var folder: String?
-  /// That is gone.
+  /// The file that was removed.
   var file: String
   /// `reloaded`, `rejected`, `none` or `silent`.
   var agent = "none"
-  /// It was synced, and can be forgotten.
+  /// True when it was synced, so it can be forgotten.
   var hasRecord = false
-  /// Its record and its trash are gone as well.
+  /// True when its record and its trash are removed as well.
   var forgotten = false
 
-  /// For people.
+  /// The lines for people.
   var lines: [String] {
     var lines = ["removed \(ShellWord.quote(name)) from the settings: \(file) is gone"]
     if let folder, hasRecord {

@@ -3,7 +3,7 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// `tarn report`.
+/// The command `tarn report`.
 struct ReportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
@@ -30,7 +30,7 @@ struct ReportCommand: ParsableCommand {
     let stamp = String(session.now.rfc3339.prefix(19).filter { $0.isNumber || $0 == "T" })
     let name = "tarn-report-\(stamp)"
     let path = to ?? "\(name).tar.gz"
-    // Before the work is done.
+    // Created before the work is done.
     let descriptor = try begin(path)
     let parts = ReportBundle(session).parts(asksServers: !offline)
     do throws(PassFailure) {
@@ -66,7 +66,7 @@ struct ReportCommand: ParsableCommand {
   }
 }
 
-/// `report --json`.
+/// The document of `report --json`.
 private struct BundleReport: Encodable {
   var schema = "tarn-report/1"
   var file: String

@@ -1,7 +1,7 @@
 import ArgumentParser
 import TarnAgent
 
-/// `tarn`.
+/// The command `tarn`.
 struct Root: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "tarn",

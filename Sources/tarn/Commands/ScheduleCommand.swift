@@ -6,7 +6,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn schedule`.
+/// The command `tarn schedule`.
 struct ScheduleCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "schedule",
@@ -56,7 +56,7 @@ struct ScheduleCommand: ParsableCommand {
         credentials: Self.credentials(settings))
     }
     if let name = place != nil ? mirror : AgentLink(session.sources).name(of: mirror, session) {
-      // Of its schedule nothing is known here, and an hourly timer would be a guess.
+      // Its schedule is unknown here, and an hourly timer would be a guess.
       let folder = place.map { " (\(Printable.escape($0.folder)))" } ?? ""
       throw PassFailure(
         .folderUnusable, code: "not-a-mirror",
@@ -85,7 +85,7 @@ struct ScheduleCommand: ParsableCommand {
     return Set(names).sorted()
   }
 
-  /// This program, as a unit has to name it.
+  /// The path of this program for a unit.
   private static var program: String {
     guard let path = realpath("/proc/self/exe", nil) else { return "/usr/bin/tarn" }
     defer { free(path) }
@@ -93,7 +93,7 @@ struct ScheduleCommand: ParsableCommand {
   }
 }
 
-/// `tarn schedule --json`: what to write where.
+/// The output of `tarn schedule --json`: the files to write, with their paths.
 struct ScheduleDocument: Encodable {
   struct File: Encodable {
     var path: String

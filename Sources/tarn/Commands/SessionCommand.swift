@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn session`.
+/// The command `tarn session`.
 struct SessionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "session",
@@ -28,7 +28,7 @@ struct SessionCommand: ParsableCommand {
     ])
 }
 
-/// `tarn session list`.
+/// The command `tarn session list`.
 struct SessionListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List the sessions.", usage: "tarn session list [options]",
@@ -90,7 +90,7 @@ struct SessionSettingsOptions: ParsableArguments {
   }
 }
 
-/// `tarn session open`.
+/// The command `tarn session open`.
 struct SessionOpenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "open", abstract: "Make a session, or see how it is set.",
@@ -118,7 +118,7 @@ struct SessionOpenCommand: ParsableCommand {
   }
 }
 
-/// `tarn session set`.
+/// The command `tarn session set`.
 struct SessionSetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change how a session is set.", usage: "tarn session set [options] ID",
@@ -143,7 +143,7 @@ struct SessionSetCommand: ParsableCommand {
   }
 }
 
-/// `tarn session show`.
+/// The command `tarn session show`.
 struct SessionShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a session and its tasks.", usage: "tarn session show [options] ID",
@@ -175,7 +175,7 @@ struct SessionShowCommand: ParsableCommand {
   }
 }
 
-/// `tarn session events`.
+/// The command `tarn session events`.
 struct SessionEventsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "events", abstract: "Show what happened in a session.",
@@ -210,13 +210,13 @@ struct SessionEventsCommand: ParsableCommand {
   }
 }
 
-/// Follows a session's events. An agent that ends, or begins, in the meantime makes no gap.
+/// Follows a session's events. No event is lost when an agent ends or begins meanwhile.
 struct SessionFollower {
   let session: Session
   let link: AgentLink
   let id: String
 
-  /// Returns when it is told to stop.
+  /// Follows the events until a signal.
   func run(after start: Int64) throws(PassFailure) -> ExitStatus {
     let ended = Gate()
     let clients = Locked<ControlClient?>(nil)
@@ -227,13 +227,13 @@ struct SessionFollower {
     }
     defer { Interruption.shared.disarm() }
     var reached = start
-    // The first time it is an error that nobody answers.
+    // At the beginning it is an error when no agent answers.
     _ = try link.ask { try $0.session(id) }
     while !ended.isOpen {
       do throws(PassFailure) {
         _ = try link.tryAsking { client in
           clients.withLock { $0 = client }
-          // Told to stop before there was anything to end.
+          // The signal may have come before there was a client to end.
           guard !ended.isOpen else { return }
           _ = try client.followSession(id, after: reached) { event in
             reached = event.number
@@ -251,7 +251,7 @@ struct SessionFollower {
   }
 }
 
-/// `tarn session ack`.
+/// The command `tarn session ack`.
 struct SessionAckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ack", abstract: "Say that events were received.",
@@ -273,7 +273,7 @@ struct SessionAckCommand: ParsableCommand {
   }
 }
 
-/// `tarn session answer`.
+/// The command `tarn session answer`.
 struct SessionAnswerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "answer", abstract: "Say how a task goes on that the server refused.",
@@ -319,7 +319,7 @@ struct SessionAnswerCommand: ParsableCommand {
   }
 }
 
-/// `tarn session wait`.
+/// The command `tarn session wait`.
 struct SessionWaitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "wait", abstract: "Wait until all tasks of a session have ended.",
@@ -349,7 +349,7 @@ struct SessionWaitCommand: ParsableCommand {
       if ended.wait(atMost: .milliseconds(500)) {
         return try ExitStatus.stopped(by: Interruption.shared.received).end()
       }
-      // An agent that ends, or begins, in the meantime is waited for.
+      // An agent that ends or begins meanwhile is waited for.
       do throws(PassFailure) {
         isOver = try self.isOver(link)
         try tellQuestions(session, link, &told)
@@ -372,7 +372,7 @@ struct SessionWaitCommand: ParsableCommand {
     try (hasFailed ? ExitStatus.partial : .inSync).end()
   }
 
-  /// Tells once of each task that waits for an answer.
+  /// Reports each task that waits for an answer, once.
   private func tellQuestions(
     _ session: Session, _ link: AgentLink, _ told: inout Set<String>
   ) throws(PassFailure) {
@@ -390,7 +390,7 @@ struct SessionWaitCommand: ParsableCommand {
   }
 }
 
-/// `tarn session close`.
+/// The command `tarn session close`.
 struct SessionCloseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "close", abstract: "Take no more tasks; when the last one has ended, the session goes.",
@@ -405,7 +405,7 @@ struct SessionCloseCommand: ParsableCommand {
   func run() throws { try Session(common).give(SessionOrder(.close), to: id) }
 }
 
-/// `tarn session forget`.
+/// The command `tarn session forget`.
 struct SessionForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "forget", abstract: "End a session now: what runs is cancelled, finished files stay.",

@@ -5,7 +5,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn status`.
+/// The command `tarn status`.
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
@@ -63,7 +63,7 @@ struct StatusCommand: ParsableCommand {
     if check { return try tellCheck(session) }
     if watch { return try StatusWatch(session: session).run { read(session) }.end() }
     let reading = read(session)
-    // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
+    // A failure alone leaves standard output empty; mirrors beside a failure are printed.
     if session.isJSON, !reading.documents.isEmpty || !reading.isFailed {
       session.console.data(JSONText.document(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
     } else if !session.isJSON {
@@ -76,7 +76,7 @@ struct StatusCommand: ParsableCommand {
   private func lines(_ reading: Reading, _ session: Session) -> [String] {
     let documents = reading.here.filter { !session.isQuiet || !StatusText.isCalm($0) }
     let (now, style) = (session.now, session.style)
-    // What is meant cannot be told of: only why is said.
+    // Only the reason is told when the named mirrors cannot be shown.
     if reading.documents.isEmpty, !mirrors.isEmpty { return [] }
     var head = Self.head(reading, session)
     if reading.documents.isEmpty, reading.agent != nil, !session.isQuiet {
@@ -94,13 +94,13 @@ struct StatusCommand: ParsableCommand {
     let table =
       documents.isEmpty
       ? [] : StatusText.table(documents, now: now, style: style, width: width, explained: lost)
-    // With -v each mirror's options, too: whether it deletes is not to be guessed.
+    // With -v the options of each mirror are shown, so that nobody has to guess whether it deletes.
     let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
     return fitted(head + table, width) + options
       + Self.beforeCommands(lostLines(lost, session) + gone, width)
   }
 
-  /// Broken at blanks, but for the command at the end, which is to be copied: it has a line of its own.
+  /// Breaks lines at blanks. A command at the end, which is to be copied, gets a line of its own.
   static func beforeCommands(_ lines: [String], _ width: Int?) -> [String] {
     guard let width else { return lines }
     return lines.flatMap { line -> [String] in
@@ -112,12 +112,12 @@ struct StatusCommand: ParsableCommand {
     }
   }
 
-  /// Mirrors of the settings whose folders are gone, as their hints say.
+  /// The names of configured mirrors whose folders are gone, by their hints.
   private func lost(_ documents: [StatusDocument], _ session: Session) -> [String] {
     documents.filter { StatusText.hint($0) == session.tarn.stepIfLost([$0.name]) }.map(\.name)
   }
 
-  /// In one line, with the command that makes all of them anew.
+  /// One line about lost folders, with the command that makes all of them anew.
   private func lostLines(_ names: [String], _ session: Session) -> [String] {
     guard !names.isEmpty else { return [] }
     let folders = names.count == 1 ? "the folder" : "the folders"
@@ -129,13 +129,13 @@ struct StatusCommand: ParsableCommand {
     ]
   }
 
-  /// Broken at blanks where the terminal would break words; not a command, which is to be copied.
+  /// Breaks lines at blanks where the terminal would break words, except those with a command to copy.
   private func fitted(_ lines: [String], _ width: Int?) -> [String] {
     guard let width else { return lines }
     return lines.flatMap { $0.contains("tarn ") ? [$0] : Columns.wrapped($0, width) }
   }
 
-  /// What is said of the agent, if there is one: of its hosts those of the mirrors that were named.
+  /// The lines about the agent, if there is one. They show only the hosts of named mirrors.
   static func head(_ reading: Reading, _ session: Session) -> [String] {
     guard !session.isQuiet else { return [] }
     guard let agent = reading.agent else {
@@ -147,31 +147,31 @@ struct StatusCommand: ParsableCommand {
       style: session.style, check: check)
   }
 
-  /// What could be read, and why the rest could not.
+  /// The statuses that could be read, and the reasons why others could not.
   struct Reading {
     var agent: AgentDocument?
-    /// Somebody named the mirrors.
+    /// True when the mirrors were named.
     var isOfNamed = false
-    /// Why no agent was asked, where there is one; nil for no agent.
+    /// The failure of asking the agent; `nil` when it answered, or there is none.
     var agentFailure: PassFailure?
     var documents: [StatusDocument] = []
     var failures: [PassFailure] = []
-    /// Settings with errors, while no agent goes on with older ones.
+    /// Settings with errors, when no agent runs with older ones.
     var faulty: SettingsReport?
-    /// Folders that are gone, of mirrors that this user has: `documents` has them, too.
+    /// The missing folders of this user's mirrors, which are in `documents` as well.
     var gone: [String] = []
-    /// Which mirrors there are is for these settings to say: nobody named any.
+    /// True when no mirror was named, so that the settings say which ones there are.
     var needsSettings = false
 
-    /// There is something to look at, and may be more in a moment.
+    /// True when there is something to show, or may be soon.
     var isWorthWatching: Bool { !documents.isEmpty || agent != nil }
 
-    /// Those that are not gone.
+    /// The mirrors that are not gone.
     var here: [StatusDocument] {
       documents.filter { document in !gone.contains { $0.utf8.elementsEqual(document.folder.utf8) } }
     }
 
-    /// What is gone, in one line, with the command that forgets all of it.
+    /// One line about the mirrors that are gone, with the command that forgets all of them.
     func goneLines(_ style: Style) -> [String] {
       guard let first = gone.first else { return [] }
       let label = style.paint("gone:", .warning)
@@ -191,7 +191,7 @@ struct StatusCommand: ParsableCommand {
 
     var isFailed: Bool { !failures.isEmpty || (needsSettings && faulty != nil) }
 
-    /// Says all that failed, with each error of the settings.
+    /// Reports everything that failed, with each error of the settings.
     func tellFailures(_ session: Session) -> ExitStatus {
       var statuses = failures.map { session.tell($0) }
       guard let faulty, let failure = faulty.failure else { return ExitStatus.worst(statuses) }
@@ -205,7 +205,7 @@ struct StatusCommand: ParsableCommand {
     }
   }
 
-  /// From the agent where it has the mirror, else from the ledger.
+  /// Reads statuses from the agent when it has the mirror, otherwise from the ledger.
   private func read(_ session: Session) -> Reading {
     var reading = Reading(isOfNamed: !mirrors.isEmpty)
     var known: [StatusDocument] = []
@@ -248,7 +248,7 @@ struct StatusCommand: ParsableCommand {
             if error.code == "no-folder", place.name == place.folder { reading.gone.append(document.folder) }
             continue
           }
-          // One of these settings that was never synced has nothing to tell.
+          // A mirror of faulty settings that was never synced has no status.
           let isNone = ["no-folder", "not-a-mirror"].contains(error.code)
           guard mirrors.isEmpty, reading.faulty != nil, isNone else {
             reading.failures.append(error)
@@ -262,10 +262,11 @@ struct StatusCommand: ParsableCommand {
     return reading
   }
 
-  /// That no mirror is known is no failure of an agent that has none; and where one may not be asked, that is why.
+  /// Records a failure. An agent without mirrors is no failure; when the agent may not be asked, that is the
+  /// reason.
   private func record(_ failure: PassFailure, into reading: inout Reading) {
     guard failure.code == "no-mirror" else { return reading.failures.append(failure) }
-    // The settings, which may name some, are told all the same.
+    // The errors of the settings, which may name mirrors, are reported anyway.
     guard reading.agent == nil, reading.faulty == nil else { return }
     if let agentFailure = reading.agentFailure {
       if reading.failures.isEmpty { reading.failures.append(agentFailure) }
@@ -274,7 +275,8 @@ struct StatusCommand: ParsableCommand {
     }
   }
 
-  /// The mirrors that are meant; without words also those that only the agent knows, or settings with errors.
+  /// The mirrors that are meant. Without words these include mirrors that only the agent or faulty settings
+  /// name.
   private func places(
     _ session: Session, _ agents: AgentsMirrors, faulty: SettingsReport?
   ) throws(PassFailure) -> [Tarn.Place] {
@@ -303,7 +305,8 @@ struct StatusCommand: ParsableCommand {
     return document
   }
 
-  /// Tells of a mirror that this user has, and that is not there to be asked. What was no mirror cannot be looked at.
+  /// Returns a status for a mirror of this user that is gone. A folder that never was a mirror cannot be
+  /// examined.
   private func standIn(
     for place: Tarn.Place, _ failure: PassFailure, _ session: Session
   ) -> StatusDocument? {
@@ -319,16 +322,17 @@ struct StatusCommand: ParsableCommand {
     return document
   }
 
-  /// Single mirrors, not all that are known: those are judged that only plan, and that the settings name no more, too.
+  /// True when single mirrors are meant, not all known ones. Then mirrors that only plan, or left the
+  /// settings, are judged as well.
   private func areMeant(_ session: Session) -> Bool {
     !mirrors.isEmpty || session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) != nil
   }
 
-  /// - Returns: what is judged, and all that was read for it.
+  /// - Returns: the check, and everything that was read for it.
   private func check(_ session: Session) throws(PassFailure) -> (StatusCheck, Reading) {
     let reading = read(session)
     let documents = reading.documents
-    // One that the settings name wrongly keeps nobody from hearing of the others.
+    // One wrong entry in the settings does not hide the other mirrors.
     let isMeant = !mirrors.isEmpty || documents.isEmpty
     if isMeant, let wrong = reading.failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) {
       throw wrong
@@ -340,7 +344,8 @@ struct StatusCommand: ParsableCommand {
       judged, leftOut: known.count - judged.count, unnamed: documents.count - known.count,
       maxAge: Units.duration(maxAge ?? "24h") ?? 0, now: session.now)
     check.failures = reading.failures
-    // What is named is judged by its record, unless it may be of these settings: then no pass of it is made.
+    // A named mirror is judged by its record. It is not when it may belong to faulty settings: then no pass
+    // of it runs.
     if let faulty = reading.faulty,
       reading.needsSettings
         || documents.contains(where: { faulty.names($0.name) || faulty.mayHave($0.folder, session.tarn) })
@@ -361,7 +366,7 @@ struct StatusCommand: ParsableCommand {
     try (check.isGood ? ExitStatus.inSync : .partial).end()
   }
 
-  /// Whatever goes wrong is a state of Nagios's.
+  /// Prints the check for Nagios; every failure becomes one of its states.
   private func tellNagios() throws {
     do {
       let session = try Session(common)
@@ -376,12 +381,12 @@ struct StatusCommand: ParsableCommand {
   }
 }
 
-/// What an agent tells of its mirrors, by their places.
+/// The statuses of an agent's mirrors, by their folders.
 private struct AgentsMirrors {
   let all: [StatusDocument]
   private let tarn: Tarn
   private var byPlace: [[UInt8]: Int] = [:]
-  /// Those whose places this user may not know.
+  /// The indexes of mirrors whose folders this user may not know, by their names.
   private var byName: [[UInt8]: Int] = [:]
 
   init(_ documents: [StatusDocument], _ tarn: Tarn) {
@@ -395,20 +400,20 @@ private struct AgentsMirrors {
     }
   }
 
-  /// By its folder, whatever links lead there: settings of others may have the name for another mirror.
+  /// Finds a mirror by its folder, with links followed: other settings may have the name for another mirror.
   func document(of place: Tarn.Place) -> StatusDocument? {
     guard !all.isEmpty else { return nil }
     return (byPlace[tarn.realPlace(place.folder)] ?? byName[Array(place.name.utf8)]).map { all[$0] }
   }
 }
 
-/// `status --check --json`.
+/// The document of `status --check --json`.
 struct CheckDocument: Encodable {
   struct Mirror: Encodable {
     var name: String
-    /// `good`, `held`, `failing`, `clock` or `late`.
+    /// `good`, `interrupted`, `held`, `failing`, `clock` or `late`.
     var verdict: String
-    /// Seconds since its last success; left out where there was none, or it lies in the future.
+    /// The seconds since its last success; left out when there was none, or it lies in the future.
     var age: Int64?
     var message: String
   }

@@ -6,7 +6,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// The mirrors that a command for the agent is about.
+/// The mirrors that an order to the agent concerns.
 struct SteeringTargets: ParsableArguments {
   @Flag(help: "All mirrors of the agent.") var all = false
   @Argument(
@@ -23,13 +23,13 @@ struct SteeringTargets: ParsableArguments {
   }
 }
 
-/// `session:ID`, or `session:ID/TASK`.
+/// A target `session:ID` or `session:ID/TASK`.
 private struct SessionTarget {
   let id: String
   let task: Int64?
 
-  /// - Returns: nil for a word that is no session's.
-  /// - Throws: `usage` for one whose task is no number.
+  /// - Returns: `nil` when the word names no session.
+  /// - Throws: `usage` when the task is not a number.
   init?(_ word: String) throws(PassFailure) {
     guard word.hasPrefix("session:") else { return nil }
     let parts = word.dropFirst(8).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -57,11 +57,11 @@ private struct SessionTarget {
   }
 }
 
-/// What the commands that steer a running agent have in common.
+/// Gives orders to a running agent, for all commands that do so.
 struct Steering {
   let session: Session
 
-  /// The same for single mirrors, or all of them.
+  /// Performs a command for single mirrors, or for all of them.
   func run(_ verb: ControlCommand.Verb, _ words: SteeringTargets) throws {
     guard words.all else { return try run(verb, words.targets) }
     try session.refuseMissingSettings()
@@ -72,7 +72,8 @@ struct Steering {
 
   /// Performs one command per target, and ends with the worst status.
   ///
-  /// - Parameter change: what an order for a session has besides; nil for nothing, and then mirrors may be named, too.
+  /// - Parameter change: adds the other parts of an order for a session; `nil` for none, as mirrors
+  ///   require.
   func run(
     _ verb: ControlCommand.Verb, _ words: [String], priority: ControlCommand.Priority? = nil,
     change: ((inout SessionOrder) -> Void)? = nil
@@ -80,7 +81,7 @@ struct Steering {
     try session.refuseMissingSettings()
     let link = AgentLink(session.sources)
     var statuses: [ExitStatus] = []
-    // Nothing is done where one of them is wrong.
+    // All targets are checked before the first order.
     let targets = try words.map { word throws(PassFailure) in try SessionTarget(word) }
     for (word, known) in zip(words, targets) {
       if let target = known {
@@ -118,7 +119,7 @@ struct Steering {
     }
   }
 
-  /// Of a mirror that these settings name the agent may not have read so far.
+  /// Adds a hint when the settings name a mirror that the agent may not have read yet.
   private func hinting(_ failure: PassFailure, of mirror: String, _ link: AgentLink) -> PassFailure {
     var failure = failure
     guard failure.code == "no-such-mirror" else { return failure }
@@ -132,7 +133,7 @@ struct Steering {
     return failure
   }
 
-  /// What can be done to a mirror where nobody is there to be steered.
+  /// Adds a hint what can be done to a mirror without an agent.
   private func withoutAgent(
     _ failure: PassFailure, _ verb: ControlCommand.Verb, _ word: String
   ) -> PassFailure {
@@ -154,7 +155,7 @@ struct Steering {
     return failure
   }
 
-  /// MIRROR, or MIRROR:PATH. A word with a slash before its first colon is a folder.
+  /// Returns the target of MIRROR or MIRROR:PATH. A word with a slash before its first colon is a folder.
   func target(_ word: String) -> ControlTarget {
     guard let colon = word.firstIndex(of: ":"), colon != word.startIndex, !word[..<colon].contains("/") else {
       return ControlTarget(mirror: mirror(word))
@@ -164,7 +165,8 @@ struct Steering {
     return ControlTarget(mirror: mirror(String(word[..<colon])), path: path)
   }
 
-  /// A folder goes by the whole path of the mirror that it is, or lies in; so does a word that is no name, where such a folder is.
+  /// Returns a name, or the absolute path of the mirror's folder. A word that is no name counts as a folder
+  /// when it exists, and may lie in the mirror.
   private func mirror(_ word: String) -> String {
     if session.tarn.place(of: word) != nil { return word }
     let folder = session.tarn.absolute(session.mirror(around: word))
@@ -180,7 +182,7 @@ struct Steering {
   }
 }
 
-/// `tarn pause`.
+/// The command `tarn pause`.
 struct PauseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause",
@@ -204,7 +206,7 @@ struct PauseCommand: ParsableCommand {
   func run() throws { try Steering(session: Session(common)).run(.pause, words) }
 }
 
-/// `tarn resume`.
+/// The command `tarn resume`.
 struct ResumeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume",
@@ -225,7 +227,7 @@ struct ResumeCommand: ParsableCommand {
   func run() throws { try Steering(session: Session(common)).run(.resume, words) }
 }
 
-/// `tarn retry`.
+/// The command `tarn retry`.
 struct RetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry",
@@ -248,7 +250,7 @@ struct RetryCommand: ParsableCommand {
   func run() throws { try Steering(session: Session(common)).run(.retry, words) }
 }
 
-/// `tarn cancel`.
+/// The command `tarn cancel`.
 struct CancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel",
@@ -276,7 +278,7 @@ struct CancelCommand: ParsableCommand {
   }
 }
 
-/// `tarn prioritize`.
+/// The command `tarn prioritize`.
 struct PrioritizeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prioritize",
@@ -300,7 +302,7 @@ struct PrioritizeCommand: ParsableCommand {
     completion: .target)
   var targets: [String]
 
-  /// A word for a priority among the targets is one where no mirror has that name.
+  /// Refuses a priority among the targets, unless a mirror has that name.
   private func refuseWordsOfPriority(_ session: Session) throws(PassFailure) {
     guard priority == nil, targets.count > 1,
       let word = targets.first(where: {
@@ -324,7 +326,7 @@ struct PrioritizeCommand: ParsableCommand {
 
 extension ControlCommand.Priority: ExpressibleByArgument {}
 
-/// `tarn limit`.
+/// The command `tarn limit`.
 struct LimitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "limit",
@@ -344,7 +346,7 @@ struct LimitCommand: ParsableCommand {
 
   private var rate: String { words.first ?? "" }
 
-  /// Somebody named a mirror, before the rate or behind it.
+  /// Returns the error for several words: somebody has named a mirror, before the rate or after it.
   private static func ofOne(_ words: [String]) -> String {
     let rate = words.first { Units.rate($0) != nil }
     let mirror = words.first { $0 != rate && $0 != "settings" } ?? "NAME"
@@ -375,7 +377,7 @@ struct LimitCommand: ParsableCommand {
   }
 }
 
-/// `tarn reload`.
+/// The command `tarn reload`.
 struct ReloadCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload",

@@ -2,7 +2,7 @@ import ArgumentParser
 import TarnAgent
 import TarnEngine
 
-/// `tarn sync`.
+/// The command `tarn sync`.
 struct SyncCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sync",

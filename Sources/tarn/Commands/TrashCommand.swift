@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `tarn trash`.
+/// The command `tarn trash`.
 struct TrashCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trash",

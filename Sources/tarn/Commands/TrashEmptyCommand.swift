@@ -4,7 +4,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn trash empty`.
+/// The command `tarn trash empty`.
 struct TrashEmptyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "empty",
@@ -40,7 +40,7 @@ struct TrashEmptyCommand: ParsableCommand {
       session.console.message("nothing was removed")
       return try ExitStatus.partial.end()
     }
-    // Those that were asked about, whatever has come since.
+    // This covers only files that were shown in the question, whatever has come since.
     let asked = Set(rows.map(\.name))
     let report = try session.stoppable { stop throws(PassFailure) in
       try session.tarn.emptyTrash(folder: mirror, state: record.state, names: asked, stop: stop)

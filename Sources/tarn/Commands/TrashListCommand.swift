@@ -3,7 +3,7 @@ import TarnAgent
 import TarnCore
 import TarnRuntime
 
-/// `tarn trash list`.
+/// The command `tarn trash list`.
 struct TrashListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list",

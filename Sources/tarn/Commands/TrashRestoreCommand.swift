@@ -3,7 +3,7 @@ import TarnAgent
 import TarnCore
 import TarnRuntime
 
-/// `tarn trash restore`.
+/// The command `tarn trash restore`.
 struct TrashRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
@@ -42,7 +42,7 @@ struct TrashRestoreCommand: ParsableCommand {
     session.console.outliveReader()
     let configured = session.configured((mirror, session.tarn.place(of: folder)?.folder ?? folder, nil))
     var restored: [TrashReport.File] = []
-    // Also of those before one that fails.
+    // Files restored before a failure are shown as well.
     defer {
       if session.isJSON, !restored.isEmpty {
         session.console.data(JSONText.document(TrashReport(files: restored)))

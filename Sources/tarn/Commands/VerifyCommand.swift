@@ -4,7 +4,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `tarn verify`.
+/// The command `tarn verify`.
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
@@ -37,7 +37,7 @@ struct VerifyCommand: ParsableCommand {
         folder: mirror, state: record.state, repairs: repair, observer: observer, progress: progress,
         stop: stop)
     }
-    // Of a mirror with a name the feed is in settings.
+    // The settings name the feed of a mirror with a name.
     if session.tarn.place(of: self.mirror) != nil { report.knowsFeed = true }
     let status = ExitStatus(report, signal: Interruption.shared.received)
     let repairs = repair && status == .partial
@@ -47,7 +47,7 @@ struct VerifyCommand: ParsableCommand {
     guard repairs else { return try status.end() }
     let request = PassTargets(session: session).request(of: mirror, state: record.state)
     let ended = SyncRun(session: session).run([request])
-    // A pass that only plans mends nothing.
+    // A pass that only plans repairs nothing.
     try (request.isDryRun && ended == .inSync ? status : ended).end()
   }
 

@@ -5,7 +5,8 @@ import TarnEngine
 import TarnRuntime
 
 extension Doctor {
-  /// One feed of each server: whether its host is found, its certificate trusted, and what it answers.
+  /// Asks one feed of each server: whether its host resolves, its certificate is trusted, and what it
+  /// answers.
   func feeds(_ patients: [Patient]) -> [Finding] {
     var seen: Set<String> = []
     var findings: [Finding] = []
@@ -34,7 +35,7 @@ extension Doctor {
     return request
   }
 
-  /// `https://example.org:8443`.
+  /// Returns the scheme, host and port of a URL: `https://example.org:8443`.
   static func origin(_ url: String) -> String {
     guard let mark = url.firstRange(of: "://") else { return url }
     let authority = url[mark.upperBound...].prefix { !"/?#".contains($0) }
@@ -68,7 +69,7 @@ extension Doctor {
     var findings: [Finding] = []
     if let sent = head.sent {
       let ahead = session.now.seconds - sent.seconds
-      // A cache's answer may be older, never younger.
+      // The answer of a cache may be older, never younger.
       if ahead < -300 || ahead > 86_400 {
         findings.append(
           Finding(
@@ -123,7 +124,7 @@ extension Doctor {
     }
   }
 
-  /// Without a port.
+  /// Returns the host without its port.
   static func host(of authority: String) -> String {
     if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
     return String(authority.prefix { $0 != ":" })

@@ -6,7 +6,7 @@ import TarnEngine
 import TarnRuntime
 
 extension Doctor {
-  /// The folder of one mirror, its record, and its file system.
+  /// Checks the folder of one mirror, its record and its file system.
   func folder(_ patient: Patient) -> [Finding] {
     var findings = [place(patient)]
     guard findings[0].level != .problem, TextFile.isDirectory(patient.folder) else { return findings }
@@ -40,7 +40,7 @@ extension Doctor {
     }
   }
 
-  /// The one who runs the agent: of the system's service the user tarn, where there is one.
+  /// The user who runs the agent: for the system's service `tarn`, if it exists; otherwise `nil`.
   private var agentUser: (name: String, id: uid_t, group: gid_t)? {
     guard isSystem, geteuid() == 0, let entry = getpwnam("tarn") else { return nil }
     return ("tarn", entry.pointee.pw_uid, entry.pointee.pw_gid)
@@ -66,7 +66,7 @@ extension Doctor {
     )
   }
 
-  /// By owner, group and mode; access lists may say otherwise.
+  /// True when owner, group and mode let the user write; access lists may differ.
   static func mayWrite(_ path: String, _ user: uid_t, _ group: gid_t) -> Bool {
     guard let status = TextFile.status(path) else { return false }
     let mode = status.st_mode
@@ -100,7 +100,7 @@ extension Doctor {
 
   // MARK: File system
 
-  /// File systems where inotify, SQLite's log or names do not work as on a disk of this machine, by the names of proc(5).
+  /// The file systems where inotify, SQLite's log or names differ from a local disk, by the names of proc(5).
   private static let odd: [String: String] = [
     "nfs": elsewhere, "nfs4": elsewhere, "cifs": elsewhere, "smb3": elsewhere, "9p": elsewhere,
     "vfat": names, "exfat": names, "msdos": names,
@@ -134,9 +134,9 @@ extension Doctor {
   }
 
   /// - Parameters:
-  ///   - path: without links.
-  ///   - table: of proc(5), mountinfo; of mounts over one another the last one counts.
-  /// - Returns: nil where none is found.
+  ///   - path: a path without links.
+  ///   - table: the mountinfo of proc(5); of several mounts on one place the last one counts.
+  /// - Returns: `nil` when none is found.
   static func fileSystem(of path: String, _ table: String) -> String? {
     var found: (place: Int, kind: String)?
     for line in table.split(separator: "\n") {

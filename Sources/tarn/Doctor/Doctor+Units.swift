@@ -4,7 +4,8 @@ import TarnCore
 import TarnRuntime
 
 extension Doctor {
-  /// The service of these settings: whether it is there, begins by itself, did not fail, and may write where the folders are.
+  /// Checks the service of these settings: whether it exists, starts by itself, did not fail, and may write
+  /// to the folders.
   func units(_ patients: [Patient], _ status: StatusAnswer?) -> [Finding] {
     guard let unit = UnitState.current(isSystem: isSystem) else { return [] }
     let confined = patients.filter { $0.settings != nil && unit.keepsOut($0.folder) }.map { patient in
@@ -15,7 +16,7 @@ extension Doctor {
     return unit.findings(isSystem: isSystem, hasAgent: status?.agent != nil) + confined + lingering(unit)
   }
 
-  /// A user's service ends with the last session, unless the user lingers.
+  /// Checks lingering: a user's service ends with the last session unless the user lingers.
   private func lingering(_ unit: UnitState) -> [Finding] {
     guard !isSystem, unit.isEnabled, let name = Self.userName else { return [] }
     if access("/var/lib/systemd/linger/\(name)", F_OK) == 0 {
@@ -32,7 +33,7 @@ extension Doctor {
   }
 }
 
-/// What `systemctl show` says of a unit.
+/// The properties of a unit from `systemctl show`.
 struct UnitState: Equatable {
   var load = ""
   var active = ""
@@ -42,7 +43,7 @@ struct UnitState: Equatable {
   private var protectsHome = ""
   private var writable: [String] = []
 
-  /// nil where no systemd runs, or it does not answer.
+  /// The current state; `nil` without systemd, or when it does not answer.
   static func current(isSystem: Bool) -> UnitState? {
     guard access("/run/systemd/system", F_OK) == 0 else { return nil }
     let names = "LoadState,ActiveState,UnitFileState,Result,ProtectSystem,ProtectHome,ReadWritePaths"
@@ -52,7 +53,7 @@ struct UnitState: Equatable {
     return UnitState(said.text)
   }
 
-  /// - Parameter text: `NAME=VALUE` lines.
+  /// - Parameter text: the lines `NAME=VALUE`.
   init(_ text: String) {
     for line in text.split(separator: "\n") {
       guard let equals = line.firstIndex(of: "=") else { continue }
@@ -71,19 +72,19 @@ struct UnitState: Equatable {
     }
   }
 
-  /// A folder that the unit's confinement hides, or makes read-only.
+  /// True when the unit's confinement hides the folder, or makes it read-only.
   func keepsOut(_ folder: String) -> Bool {
     guard load == "loaded" else { return false }
     func lies(below places: [String]) -> Bool {
       places.contains { folder == $0 || folder.hasPrefix($0 == "/" ? $0 : $0 + "/") }
     }
-    // The unit's own state directory can always be written.
+    // The unit may always write to its own state directory.
     guard !lies(below: writable + ["/var/lib/tarn"]) else { return false }
     if protectsHome != "", protectsHome != "no", lies(below: ["/home", "/root", "/run/user"]) { return true }
     return protects == "strict"
   }
 
-  /// How to let the system's unit write there.
+  /// The command that lets the system's unit write to a folder.
   static func permit(_ folder: String) -> String {
     "sudo systemctl edit tarn: write [Service] and ReadWritePaths=\(folder); then: sudo systemctl restart tarn"
   }

@@ -6,19 +6,20 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// Looks at this machine, the settings, and each mirror. Nothing is changed; a server is asked for the head of one answer.
+/// Examines this machine, the settings and each mirror. Changes nothing; asks a server only for the head of
+/// one answer.
 struct Doctor {
-  /// A mirror of the settings, or one that was made by hand.
+  /// A mirror of the settings, or one made by hand.
   struct Patient {
     var name: String
     var folder: String
     var state: String?
-    /// Of the settings alone.
+    /// The settings; `nil` for a mirror made by hand.
     var settings: MirrorSettings?
   }
 
   let session: Session
-  /// Servers are asked.
+  /// True when servers are asked.
   var asksServers = true
 
   var isSystem: Bool { session.sources.paths.instance == .system }
@@ -121,7 +122,7 @@ struct Doctor {
   // MARK: The machine
 
   private func clock() -> Finding? {
-    // An earlier time is that of a machine whose clock was never set: every certificate is of the future then.
+    // An earlier time means that the clock was never set; then every certificate seems to lie in the future.
     guard session.now.seconds > 1_735_689_600 else {
       return Finding(
         .problem, .clock, "this machine's clock says \(session.now.rfc3339)",
@@ -151,7 +152,7 @@ struct Doctor {
       mend: "write proxy = \"URL\" below [mirror.NAME] of the settings, or give --proxy URL")
   }
 
-  /// Directories that are watched, against what the kernel allows this user.
+  /// Compares the directories that are watched with the kernel's limit for this user.
   private func watches(_ patients: [Patient], _ documents: [StatusDocument]) -> [Finding] {
     let watched = patients.filter { $0.settings?.watches == true }
     guard !watched.isEmpty else { return [] }
@@ -200,12 +201,12 @@ struct Doctor {
   }
 }
 
-/// Counts directories, up to a number.
+/// Counts directories, up to a limit.
 struct DirectoryCounter {
   let most: Int
   private(set) var directories = 0
   private(set) var isCut = false
-  /// A folder with more objects would keep a person waiting.
+  /// The objects that were read. The count ends at `mostObjects`, so that nobody waits too long.
   private var objects = 0
   private static let mostObjects = 2_000_000
 

@@ -1,12 +1,12 @@
 import TarnCore
 
-/// What `tarn doctor` found at one place.
+/// A finding of `tarn doctor`.
 struct Finding: Encodable, Equatable {
   enum Level: String, Encodable {
     case ok, warning, problem
   }
 
-  /// Stable words for programs.
+  /// Stable identifiers for programs.
   enum Check: String, Encodable, CaseIterable {
     case settings, agent, unit, lingering, clock, proxy, watches
     case folder, permissions, fileSystem = "file-system", space, ledger, feed, dns, tls
@@ -14,11 +14,11 @@ struct Finding: Encodable, Equatable {
 
   var level: Level
   var check: Check
-  /// Of which mirror; nil for the machine.
+  /// The mirror; `nil` for the machine.
   var mirror: String?
-  /// Safe to print, without secrets.
+  /// The text, safe to print and without secrets.
   var message: String
-  /// A command that mends it, or shows more.
+  /// A command that corrects it, or shows more.
   var mend: String?
 
   init(_ level: Level, _ check: Check, of mirror: String? = nil, _ message: String, mend: String? = nil) {
@@ -27,7 +27,7 @@ struct Finding: Encodable, Equatable {
     self.mend = mend.map(Message.safe)
   }
 
-  /// One or two lines.
+  /// Returns the finding as one or two lines.
   func lines(_ style: Style) -> [String] {
     let paint: Style.Paint =
       switch level {
@@ -43,7 +43,7 @@ struct Finding: Encodable, Equatable {
   }
 }
 
-/// `doctor --json`.
+/// The document of `doctor --json`.
 struct DoctorReport: Encodable {
   var schema = "tarn-doctor/1"
   var exitStatus: Int32

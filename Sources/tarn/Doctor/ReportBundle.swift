@@ -4,7 +4,7 @@ import TarnConfig
 import TarnCore
 import TarnRuntime
 
-/// The texts of a bundle for a bug report. Each is what a command prints, without secrets.
+/// The texts of a bundle for a bug report. Each is the output of a command, without secrets.
 struct ReportBundle {
   struct Part {
     var name: String
@@ -58,7 +58,7 @@ struct ReportBundle {
     withUnsafeBytes(of: &field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
   }
 
-  /// What this program itself says.
+  /// Runs this program and returns its output.
   private func own(_ name: String, _ words: [String]) -> Part {
     let paths = session.sources.paths
     let config = paths.file.map { ["--config", $0] } ?? []
@@ -78,8 +78,8 @@ struct ReportBundle {
 
   // MARK: The archive
 
-  /// - Parameter name: of the directory in the archive.
-  /// - Returns: a tar.gz.
+  /// - Parameter name: the name of the directory in the archive.
+  /// - Returns: the bytes of a tar.gz.
   static func archive(_ parts: [Part], name: String) throws(PassFailure) -> [UInt8] {
     let temporary = ChildProgram.temporaryDirectory
     var template = Array("\(temporary)/.tarn-report-XXXXXX".utf8CString)

@@ -4,13 +4,13 @@ import TarnConfig
 import TarnCore
 import TarnRuntime
 
-/// Takes secrets out of texts that are to be given away: by what secrets look like, and those that this machine's settings lead to
-/// wherever they stand. Rather too much goes than too little.
+/// Removes secrets from texts that are passed on: texts that look like secrets, and the secrets that this
+/// machine's settings lead to. When in doubt, the text is removed.
 struct Scrubber {
   static let mark = "***"
-  /// The longest first, for one may be a part of another.
+  /// The known secrets, the longest first, for one may be a part of another.
   private var secrets: [String] = []
-  /// Shorter ones would be found in ordinary words.
+  /// The characters of a secret, at least; shorter ones would be found in ordinary words.
   private static let shortest = 4
 
   init() {}
@@ -23,7 +23,7 @@ struct Scrubber {
     secrets.sort { ($0.count, $0) > ($1.count, $1) }
   }
 
-  /// The user, the password and the query of an address.
+  /// Learns the user, the password and the query of an address.
   mutating func learn(address: String) {
     guard let mark = address.firstRange(of: "://") else { return }
     let authority = address[mark.upperBound...].prefix { !"/?#".contains($0) }
@@ -38,7 +38,7 @@ struct Scrubber {
     }
   }
 
-  /// The values of a file of `Name: value` lines.
+  /// Learns the values of `Name: value` lines.
   mutating func learn(headers text: String) {
     for line in text.split(whereSeparator: \.isNewline) {
       guard let colon = line.firstIndex(of: ":") else { continue }
@@ -50,7 +50,7 @@ struct Scrubber {
     }
   }
 
-  /// What stands behind `login`, `password` and `account` of a netrc file.
+  /// Learns the values of `login`, `password` and `account` in a netrc file.
   mutating func learn(netrc text: String) {
     let words = Self.words(text)
     for (word, next) in zip(words, words.dropFirst()) where ["login", "password", "account"].contains(word) {
@@ -58,7 +58,7 @@ struct Scrubber {
     }
   }
 
-  /// Parted by blanks, but for those in quotes.
+  /// Splits a text at blanks, except within quotes.
   private static func words(_ text: String) -> [String] {
     var words: [String] = []
     var rest = text[...]
@@ -73,7 +73,7 @@ struct Scrubber {
     return words
   }
 
-  /// The values of a Netscape cookie file: the last column.
+  /// Learns the values of a Netscape cookie file, its last column.
   mutating func learn(cookies text: String) {
     for line in text.split(whereSeparator: \.isNewline) {
       if let value = line.split(separator: "\t").last, line.contains("\t") { learn(String(value)) }
@@ -83,7 +83,7 @@ struct Scrubber {
   // MARK: What it looks like
 
   func clean(_ text: String) -> String {
-    // strstr ends at a NUL.
+    // strstr(3) ends at a NUL.
     let text =
       text.utf8.contains(0) ? String(decoding: text.utf8.map { $0 == 0 ? 0x20 : $0 }, as: UTF8.self) : text
     return text.split(separator: "\n", omittingEmptySubsequences: false).map { clean(line: String($0)) }
@@ -103,19 +103,19 @@ struct Scrubber {
     line.withCString { line in word.withCString { strstr(line, $0) != nil } }
   }
 
-  /// A line with none of these needs no closer look, which takes its time.
+  /// The marks of lines that may hold a secret. Others are not searched further, which would take time.
   private static let signs = [
     "://", "authorization", "cookie", "token", "secret", "passw", "pwd=", "key", "sig", "auth", "credential",
     "bearer ", "basic ",
   ]
 
   private static func byForm(_ text: String) -> String {
-    // What follows the path of an address.
+    // Whatever follows the path of an address.
     let query = /([a-zA-Z][a-zA-Z0-9+.\-]*:\/\/[^\s"'<>?#]*[?#])[^\s"'<>]+/
-    // `Authorization: Bearer x`, `"password": "x"`.
+    // Values such as `Authorization: Bearer x` and `"password": "x"`.
     let named =
       /((?i:authorization|cookie|token|secret|passwd|password|api-?key|signature)[A-Za-z0-9_\-]*["']?[ ]?:[ ]?["']?)[^"'\s][^"'\n]*/
-    // `token=x`, as in queries without an address and in forms.
+    // Assignments such as `token=x`, as in forms and in queries without an address.
     let assigned =
       /((?i:token|secret|passwd|password|pwd|key|sig|signature|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
     let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
@@ -128,7 +128,8 @@ struct Scrubber {
 }
 
 extension Scrubber {
-  /// Knows the secrets that the settings, the environment and the mirrors made by hand lead to, as far as this user can read them.
+  /// Learns the secrets that the settings, the environment and the mirrors made by hand lead to, as far as
+  /// this user can read them.
   init(_ session: Session) {
     self.init()
     let loaded = session.sources.checked()
@@ -148,7 +149,7 @@ extension Scrubber {
     for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
       if let url = environment(name) { learn(address: url) }
     }
-    // Files of settings that are not taken may hold what no rule lets them hold.
+    // Refused files of settings may hold what no rule allows.
     for file in loaded.files {
       guard let text = TextFile.read(file.path, limit: 1 << 20) else { continue }
       for word in text.split(whereSeparator: { $0.isWhitespace || "\"'".contains($0) })

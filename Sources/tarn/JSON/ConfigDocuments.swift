@@ -1,6 +1,6 @@
 import TarnConfig
 
-/// Where a value or a problem stands: in a file at a line and column, from 1, or elsewhere.
+/// The origin of a value or a problem: a file with line and column, from 1, or another source.
 private struct OriginDocument: Encodable {
   /// `/etc/tarn/tarn.toml:3:8`, `$TARN_SOCKET`, `--socket`, `remembered` or `standard`.
   var text: String
@@ -50,7 +50,7 @@ struct ConfigFileDocument: Encodable {
   }
 }
 
-/// `config check --json`.
+/// The document of `config check --json`.
 struct ConfigCheckDocument: Encodable {
   var schema = "tarn-config/1"
   var exitStatus: Int32
@@ -67,7 +67,7 @@ struct ConfigCheckDocument: Encodable {
   }
 }
 
-/// `config show --json`.
+/// The document of `config show --json`.
 struct ConfigShowDocument: Encodable {
   private struct Record: Encodable {
     struct Shadowed: Encodable {
@@ -75,14 +75,14 @@ struct ConfigShowDocument: Encodable {
       var toml: String
       var origin: OriginDocument
     }
-    /// `agent`, `limits` or `mirror`.
+    /// `agent`, `limits`, `hook` or `mirror`.
     var table: String
     var mirror: String?
     var name: String
-    /// The value as TOML; of a secret only the place.
+    /// The value as TOML; for a secret, only the place where it lies.
     var toml: String
     var origin: OriginDocument
-    /// What this value stands in front of, the latest first.
+    /// The values that this one overrides, the latest first.
     var insteadOf: [Shadowed]
 
     init(_ record: SettingRecord) {
@@ -107,7 +107,7 @@ struct ConfigShowDocument: Encodable {
     problems = report.loaded.problems.map(ConfigProblemDocument.init)
   }
 
-  /// Of one mirror.
+  /// Makes the document of one mirror.
   init(_ records: [SettingRecord]) {
     exitStatus = ExitStatus.inSync.rawValue
     settings = records.map(Record.init)
@@ -115,15 +115,15 @@ struct ConfigShowDocument: Encodable {
   }
 }
 
-/// `config paths --json`.
+/// The document of `config paths --json`.
 struct ConfigPathsDocument: Encodable {
   var schema = "tarn-config/1"
   /// `system` or `user`.
   var instance: String
   var files: [ConfigFileDocument]
-  /// In each `tarn.toml` and `conf.d/*.toml`; none beside `--config`.
+  /// The directories with `tarn.toml` and `conf.d/*.toml`; empty with `--config`.
   var directories: [String]
-  /// None when there is an error in the settings, or no runtime directory.
+  /// The control socket; left out when the settings have an error, or there is no runtime directory.
   var socket: String?
   var state: String?
   var credentials: String?

@@ -1,7 +1,7 @@
 import TarnCore
 import TarnEngine
 
-/// `explain --json`.
+/// The document of `explain --json`.
 struct ExplainReport: Encodable {
   let answer: Explanation
   let pathBytes: String?
@@ -28,7 +28,7 @@ struct VerifyLine: Encodable {
   var missing: Int
   var changed: Int
   var unreadable: Int
-  /// No file is recorded that could be compared.
+  /// True when no file is recorded that could be compared.
   var blank: Bool
   var stopped: Bool
 
@@ -67,7 +67,7 @@ struct ApprovalLine: Encodable {
     failed = report.problems.count
   }
 
-  /// By the agent; `accepted` is what goes ahead once the pass at work has ended.
+  /// Makes the line of an agent's approval; `accepted` means that it goes ahead after the pass at work.
   init(_ approval: ControlApproval, status: ExitStatus) {
     type = approval.isDeferred ? "accepted" : "summary"
     exitStatus = status.rawValue
@@ -79,18 +79,18 @@ struct ApprovalLine: Encodable {
   }
 }
 
-/// `trash list --json`, and of what was restored.
+/// The output of `trash list --json`, and of a restore.
 struct TrashReport: Encodable {
   struct File: Encodable {
     var id: String
     var path: String
     var pathBytes: String?
     var reason: String
-    /// Tarn placed these bytes, and nobody wrote into them since: they expire.
+    /// True when Tarn placed these bytes and nobody has changed them since: such files expire.
     var own: Bool
     var bytes: UInt64
     var time: String
-    /// It stays until then at least; nil for ever, or until 'tarn trash empty'.
+    /// The time until which it stays at least; left out when only 'tarn trash empty' removes it.
     var until: String?
 
     init(_ row: TrashRow, lifetime: Int64?) {
@@ -109,7 +109,7 @@ struct TrashReport: Encodable {
   var files: [File]
 }
 
-/// `trash empty --json`.
+/// The document of `trash empty --json`.
 struct EmptiedReport: Encodable {
   var schema = "tarn-trash/1"
   var files: Int
@@ -123,11 +123,11 @@ struct EmptiedReport: Encodable {
   }
 }
 
-/// `forget --json`.
+/// The document of `forget --json`.
 struct ForgetReport: Encodable {
   var schema = "tarn-forget/1"
   var folder: String
-  /// So many files of its trash went with it.
+  /// The number of files in its trash, which were removed as well.
   var trashFiles: Int
 }
 
@@ -145,14 +145,14 @@ struct JournalLine: Encodable {
   }
 }
 
-/// The last line of `events --json`; those of `--follow` have none, for a signal ends them.
+/// The last line of `events --json`; with `--follow` there is none, for a signal ends it.
 struct JournalSummary: Encodable {
   var schema = "tarn-events/1"
   var type = "summary"
-  /// Not 0 where a mirror could not be read.
+  /// The exit status, which is not 0 when a mirror could not be read.
   var exitStatus: Int32
-  /// How many lines are before it.
+  /// The number of lines before this one.
   var events: Int
-  /// What `--after` goes on with, also where nothing has happened yet.
+  /// The cursor to continue with `--after`, even when nothing has happened yet.
   var cursor: String
 }

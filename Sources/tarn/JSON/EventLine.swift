@@ -2,7 +2,7 @@ import TarnAgent
 import TarnCore
 import TarnEngine
 
-/// One line of `--json` while a pass runs. Fields that a type does not have are left out.
+/// One line of `--json` while a pass runs. Fields that its type does not have are left out.
 struct EventLine: Encodable {
   var schema = ""
   var type: String
@@ -10,7 +10,7 @@ struct EventLine: Encodable {
   var mirror: String?
   var phase: String?
   var action: String?
-  /// A deletion that the plan would hold; left out of all others.
+  /// True for a deletion that the plan would hold; otherwise left out.
   var held: Bool?
   var path: String?
   var pathBytes: String?
@@ -24,7 +24,7 @@ struct EventLine: Encodable {
   var filesTotal: Int?
   var bytesDone: UInt64?
   var bytesTotal: UInt64?
-  /// Files whose size nobody has told yet: `bytesTotal` is without them, and grows.
+  /// The files of unknown size: `bytesTotal` does not include them, and grows.
   var unknownSizes: Int?
   var bytesPerSecond: UInt64?
   var entriesRead: Int?
@@ -35,7 +35,7 @@ struct EventLine: Encodable {
     self.type = type
   }
 
-  /// - Returns: nil for an event that is told only under `--verbose`.
+  /// - Returns: `nil` for an event that only `--verbose` shows.
   init?(_ event: PassEvent, isVerbose: Bool) {
     self.init(type: "")
     switch event {
@@ -84,7 +84,7 @@ struct EventLine: Encodable {
   init(_ action: Action) {
     self.init(type: "action")
     self.action = action.kindToTell.rawValue
-    // Of a mode no byte comes or goes.
+    // Restoring a mode transfers no bytes.
     bytes = action.restoresMode ? nil : action.sizeToTell
     set(action.path.bytes)
   }

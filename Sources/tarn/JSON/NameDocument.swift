@@ -1,6 +1,6 @@
 import TarnCore
 
-/// A name in JSON: text that is safe to print, and the bytes themselves when that text is not them.
+/// A name in JSON: text that is safe to print, and the bytes themselves when they differ from it.
 struct NameDocument {
   var path: String
   var pathBytes: String?

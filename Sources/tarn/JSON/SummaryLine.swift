@@ -2,7 +2,7 @@ import TarnAgent
 import TarnCore
 import TarnEngine
 
-/// The last line of `sync --json` and `plan --json`; also, as `mirror`, the end of one of several.
+/// The last line of `sync --json` and `plan --json`. With the type `mirror` it ends one of several passes.
 struct SummaryLine: Encodable {
   struct Held: Encodable {
     var plan: String
@@ -13,23 +13,23 @@ struct SummaryLine: Encodable {
   var exitStatus: Int32
   var inSync: Bool
   var stopped: Bool
-  /// Of one mirror; left out of the summary of several.
+  /// The feed of one mirror; left out of the summary of several.
   var feed: String?
   var folder: String?
   var format: String?
-  /// The server said that it has not changed, and it was not read again.
+  /// True when the server said that the feed has not changed, and it was not read again.
   var feedUnchanged: Bool?
   var complete: Bool?
   var incompleteReason: String?
   var started: String?
   var ended: String?
   var held: Held?
-  /// What the pass went by: given or remembered.
+  /// The options of the pass, given or remembered.
   var options: [String: [String]]?
-  /// At most 100; each was an event before.
+  /// The problems, 100 at most; each was an event before.
   var problems: [ProblemDocument]?
   var moreProblems: Int?
-  /// How many mirrors were worked on, and how many of them failed before they did anything.
+  /// The number of mirrors; `failures` counts those that failed before they did anything.
   var mirrors = 1
   var failures = 0
   var counts: [String: Int]
@@ -43,7 +43,7 @@ struct SummaryLine: Encodable {
     var message: String
   }
 
-  /// Of one pass.
+  /// Makes the summary of one pass.
   init(_ report: PassReport, schema: String, type: String, status: ExitStatus) {
     self.schema = schema
     self.type = type
@@ -66,9 +66,9 @@ struct SummaryLine: Encodable {
     bytes = report.bytes.named
   }
 
-  /// Of several passes.
+  /// Makes the summary of several passes.
   ///
-  /// - Parameter ends: of those that did something, whoever made them.
+  /// - Parameter ends: the ends of the passes that did something, of this process or of an agent.
   init(_ ends: [PassEnd], schema: String, mirrors: Int, status: ExitStatus) {
     self.schema = schema
     type = "summary"
@@ -82,7 +82,7 @@ struct SummaryLine: Encodable {
   }
 }
 
-/// What the summary of several passes says of one of them.
+/// The part of one pass in the summary of several.
 struct PassEnd {
   var isInSync: Bool
   var counts: [String: Int]
@@ -93,7 +93,7 @@ struct PassEnd {
     (counts, bytes) = (report.counts.named, report.bytes.named)
   }
 
-  /// Of the agent's: nil when it failed before it did anything.
+  /// Takes the end of an agent's pass: `nil` when it failed before it did anything.
   init?(_ last: StatusDocument.LastRun) {
     guard last.exitStatus < 64 else { return nil }
     isInSync = last.code == "in-sync"

@@ -4,12 +4,12 @@ enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
   case auto, always, never
 }
 
-/// Which of the common options mean something to a command. The others are taken as well, so that a script may give them to
-/// every command; help lists only these.
+/// The common options that have a meaning for a command. The others are accepted as well, so that scripts can
+/// give them to every command; help lists only these.
 protocol ShownOptions {
-  /// What `--verbose` says more of; nil for nothing.
+  /// What `--verbose` adds to the output; `nil` for nothing.
   static var verbose: String? { get }
-  /// It may ask a question that `--yes` answers.
+  /// True when the command may ask a question that `--yes` answers.
   static var asks: Bool { get }
 }
 
@@ -18,10 +18,10 @@ extension ShownOptions {
   static var asks: Bool { false }
 }
 
-/// Of a command that says all there is, and asks nothing.
+/// The options of a command that has no more to say, and asks nothing.
 enum NoneShown: ShownOptions {}
 
-/// What was given of them.
+/// The given values of the common options.
 protocol CommonValues {
   var json: Bool { get }
   var quiet: Bool { get }
@@ -59,7 +59,7 @@ struct CommonOptions<Shown: ShownOptions>: ParsableArguments, CommonValues {
   }
 }
 
-/// Where a mirror's record is kept, for commands on an existing mirror.
+/// The directory of a mirror's record, for commands on an existing mirror.
 struct StateOption: ParsableArguments {
   @Option(
     help: ArgumentHelp("Where the mirror's record is, if not in the folder.", valueName: "dir"),

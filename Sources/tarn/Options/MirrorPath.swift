@@ -3,16 +3,16 @@ import TarnAgent
 import TarnCore
 import TarnEngine
 
-/// A path in a mirror, as the words of a command mean it. Names in a mirror are bytes, and may be no UTF-8.
+/// A path in a mirror, as the words of a command give it. Names in a mirror are bytes, and may not be UTF-8.
 struct MirrorPath {
-  /// As a word that names the mirror.
+  /// The mirror, as a word that names it.
   var mirror: String
-  /// Below the mirror's folder; or as it was given where it is no path there.
+  /// The path below the mirror's folder, or as given when it is no such path.
   var path: [UInt8]
-  /// As it was given: it may be a name that a pass refused.
+  /// The path as given: it may be a name that a pass refused.
   var given: [UInt8]
 
-  /// `MIRROR PATH`, `MIRROR:PATH`, or the path of a file that lies in a mirror, also where the file is missing.
+  /// Reads `MIRROR PATH`, `MIRROR:PATH`, or the path of a file in a mirror, even when the file is missing.
   ///
   /// - Throws: `usage` for a path in no mirror.
   init(_ words: [String], _ session: Session) throws(PassFailure) {
@@ -24,7 +24,7 @@ struct MirrorPath {
     }
     try RawArguments.refuseOtherBytes("the mirror", bytes[0])
     (mirror, path) = (words[0], Self.relative(bytes[1], mirror: words[0], session.tarn))
-    // A directory of a mirror, and a path as seen from there.
+    // The words may be a directory in a mirror, and a path relative to it.
     guard session.tarn.place(of: words[0]) == nil, session.tarn.isNoMirror(words[0]),
       let outer = session.tarn.mirrorFolder(around: words[0])
     else { return }
@@ -44,7 +44,7 @@ struct MirrorPath {
       given = path
       return
     }
-    // Only directories are looked at, and what is no UTF-8 is in the last name as a rule.
+    // Only directories are examined; bytes that are not UTF-8 are usually in the last name.
     guard let folder = session.tarn.mirrorFolder(around: word) ?? session.tarn.knownFolder(around: word)
     else {
       guard session.tarn.place(of: word) == nil, session.tarn.isNoMirror(word) else {
@@ -60,13 +60,13 @@ struct MirrorPath {
     (mirror, path) = (folder, Self.relative(full, mirror: folder, session.tarn))
   }
 
-  /// A path as the mirror names it: an absolute one and one that begins with `./` or `../` are those of the
-  /// file system, all others are the mirror's own.
+  /// Returns a path within the mirror. An absolute path and one that begins with `./` or `../` belong to the
+  /// file system, all others to the mirror.
   static func relative(_ path: [UInt8], mirror: String, _ tarn: Tarn) -> [UInt8] {
     if ["/", "./", "../"].contains(where: { path.starts(with: $0.utf8) }) {
       let full = absolute(path, tarn.workingDirectory)
       let folders = [tarn.absolute(mirror), tarn.resolved(tarn.absolute(mirror))]
-      // Links in front of the mirror's folder lead to the same files, and so do those that lead into it.
+      // Links above the mirror's folder, and those that lead into it, lead to the same files.
       for full in [full, inRealDirectory(full, tarn)] {
         for front in folders.map({ Array($0.utf8) + [UInt8(ascii: "/")] }) where full.starts(with: front) {
           return Array(full.dropFirst(front.count))
@@ -76,7 +76,8 @@ struct MirrorPath {
     return path.count > 1 && path.last == UInt8(ascii: "/") ? Array(path.dropLast()) : path
   }
 
-  /// The same with the links of its directory followed; not of the file itself, which may be a link that is asked about.
+  /// Resolves the links of the path's directory. The file itself, which may be the link in question, is not
+  /// followed.
   private static func inRealDirectory(_ path: [UInt8], _ tarn: Tarn) -> [UInt8] {
     guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash > 0,
       let directory = String(validating: path[..<slash], as: UTF8.self)

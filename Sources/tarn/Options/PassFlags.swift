@@ -2,17 +2,17 @@ import ArgumentParser
 import TarnCore
 
 extension NameSpecification {
-  /// The word of an option of a pass, from the one table of them.
+  /// Returns the option of a pass with the name from the common table.
   static func pass(_ name: PassOptions.Name) -> NameSpecification { .customLong(name.rawValue) }
 }
 
-/// The options of a pass. Gives on what was given, and only that: the mirror remembers the rest.
+/// The options of a pass. Only given options are passed on: the mirror remembers the rest.
 struct PassFlags: ParsableArguments {
   @OptionGroup(title: "What is mirrored") var selection: SelectionFlags
   @OptionGroup(title: "The folder") var folder: FolderFlags
   @OptionGroup(title: "The network") var network: NetworkFlags
 
-  /// `--adopt`, and nothing else.
+  /// True when `--adopt` is the only option.
   var onlyAdopts: Bool {
     folder.adopt && folder.state == nil && options(workingDirectory: "").values.isEmpty
   }
@@ -104,7 +104,7 @@ struct SelectionFlags: ParsableArguments {
   }
 }
 
-/// What holds for the folder in all passes.
+/// The options for the folder, which apply to all passes.
 struct FolderPolicyFlags: ParsableArguments {
   @Flag(
     name: .pass(.delete), inversion: .prefixedNo,

@@ -4,13 +4,14 @@ import TarnConfig
 import TarnCore
 import TarnEngine
 
-/// Which mirrors the words of a command mean.
+/// Finds the mirrors that the words of a command mean.
 struct PassTargets {
   let session: Session
 
-  /// `FEED FOLDER`, mirrors, or none for the mirror of the working directory or else all known ones.
+  /// Returns the passes for `FEED FOLDER` or for mirrors. Without words this is the mirror of the working
+  /// directory, or else all known ones.
   ///
-  /// - Parameter remembers: the mirrors remember the options for later passes.
+  /// - Parameter remembers: true when the mirrors remember the options for later passes.
   /// - Throws: `PassFailure` when the words make no sense together.
   func requests(
     _ words: [String], flags: PassFlags, remembers: Bool = true, isOnce: Bool = false
@@ -20,7 +21,7 @@ struct PassTargets {
     if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
     if words.isEmpty, requests.count > 1 { requests.removeAll(where: isOfStandardInput) }
     for index in requests.indices {
-      // A mirror of the settings remembers nothing.
+      // A mirror of the settings remembers no options.
       let isOfSettings = requests[index].ownOptions.map { $0 != requests[index].options } ?? false
       requests[index].isOnce = isOnce || isOfSettings
     }
@@ -37,7 +38,7 @@ struct PassTargets {
       try session.refuseFaultySettings(words.isEmpty ? here.map { [$0] } ?? [] : words)
     }
     if let feed = feeds.first {
-      // A file in the folder's place is no second feed: that it is no folder is said later.
+      // A file in the folder's place is no second feed; that it is no folder is reported later.
       let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedWord.isPath($0) } ?? false
       guard words.count == 2, words[0] == feed, isFolder else {
         throw Self.oddWords(words, feed)
@@ -47,7 +48,7 @@ struct PassTargets {
       if flags.folder.changeFeed, let name = session.configured((words[1], folder, nil))?.name {
         throw Self.namesItsFeed(name)
       }
-      // What is said of it later is said in words of commands that take mirrors.
+      // Later messages refer to the folder in the words of commands that take mirrors.
       var request = request(feed: feed, folder: session.tarn.word(ofFolder: words[1]), flags)
       request.mayBeTheAgents = true
       request.isDryRun = session.onlyPlans(session.tarn.absolute(words[1]))
@@ -68,13 +69,13 @@ struct PassTargets {
     }
     return requests.map { request in
       var request = request
-      // A folder is taken once, and for that the settings need not say it for ever.
+      // A folder is adopted once, so the settings need not have the option.
       request.mayBeTheAgents = request.name == nil || !flags.onlyAdopts
       return request
     }
   }
 
-  /// A pass of one mirror by the word that names it, without options of its own.
+  /// Returns a pass of one mirror by the word that names it, without further options.
   func request(of word: String, state: String?) -> SyncRequest {
     var request: SyncRequest
     if session.tarn.place(of: word) != nil, let settings = session.configured(word) {
@@ -87,7 +88,7 @@ struct PassTargets {
     return request
   }
 
-  /// The given mirrors, or else the one that the working directory lies in, or else all that are known.
+  /// Returns the given mirrors, or else the one that contains the working directory, or else all known ones.
   func mirrors(_ words: [String]) throws(PassFailure) -> [String] {
     if !words.isEmpty { return words }
     if let here = session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) { return [here] }
@@ -98,11 +99,12 @@ struct PassTargets {
       hint: "make one with 'tarn sync FEED FOLDER'")
   }
 
-  /// The same, with what they are called: a mirror of the settings or the agent by its name, others by their folder.
+  /// Returns the mirrors with their names: a mirror of the settings or the agent by its name, others by their
+  /// folder.
   func places(_ words: [String]) throws(PassFailure) -> [Tarn.Place] {
     let configured = words.isEmpty ? session.sources.checked().settings?.mirrors ?? [] : []
     if words.isEmpty, !isInMirror, !configured.isEmpty {
-      // Those that are followed without settings as well.
+      // Mirrors without settings are included.
       return distinct(
         configured.map { ($0.name, $0.folder, $0.state) } + session.tarn.knownFolders().map { ($0, $0, nil) })
     }
@@ -113,13 +115,14 @@ struct PassTargets {
       })
   }
 
-  /// Each folder once, by the first word for it.
+  /// Returns each folder once, by the first word for it.
   private func distinct(_ places: [Tarn.Place]) -> [Tarn.Place] {
     var seen: Set<[UInt8]> = []
     return places.filter { seen.insert(session.tarn.realPlace($0.folder)).inserted }
   }
 
-  /// The same where the settings have errors: the mirrors that they name all the same are looked at in their records.
+  /// Returns the mirrors when the settings have errors: those that they name nevertheless are read from their
+  /// records.
   func places(_ words: [String], named: [LoadedSettings.Place]) throws(PassFailure) -> [Tarn.Place] {
     let tarn = session.tarn
     func place(_ place: LoadedSettings.Place) -> Tarn.Place { (place.name, place.folder, place.state) }
@@ -140,12 +143,13 @@ struct PassTargets {
     return distinct(places)
   }
 
-  /// The command is given in the folder of a mirror, which is meant where nobody names any.
+  /// True when the working directory is in a mirror's folder, which is meant when no mirror is named.
   private var isInMirror: Bool {
     session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) != nil
   }
 
-  /// One that was taken out of the settings goes on only by a word for it; as long as an agent has it still, it is the agent's.
+  /// True for a mirror that was removed from the settings: only naming it starts a pass. While an agent still
+  /// has it, it is the agent's.
   private func hasLeftSettings(_ request: SyncRequest) -> Bool {
     guard request.name == nil,
       session.tarn.hasLeftSettings(folder: request.folder, state: request.state),
@@ -157,7 +161,8 @@ struct PassTargets {
     return true
   }
 
-  /// What stands on standard input is for one mirror, and is not meant for it where nobody names it.
+  /// True for a mirror whose feed is standard input, which belongs to a single mirror. It is left out when no
+  /// mirror is named.
   private func isOfStandardInput(_ request: SyncRequest) -> Bool {
     guard request.name == nil,
       (try? session.tarn.remembered(folder: request.folder, state: request.state))?.feed == "-"
@@ -167,7 +172,7 @@ struct PassTargets {
     return true
   }
 
-  /// Those that are to be synced when nobody names any: a paused mirror is not.
+  /// Removes paused mirrors, for a command that names no mirror.
   func withoutPaused(_ requests: [SyncRequest]) -> [SyncRequest] {
     guard requests.count > 1 else { return requests }
     let answer = try? AgentLink(session.sources).status(problemLimit: 0)
@@ -181,7 +186,7 @@ struct PassTargets {
     }
   }
 
-  /// What the last agent wrote down of a mirror of the settings.
+  /// Returns the last agent's record of a mirror of the settings.
   private func record(_ request: SyncRequest) -> StatusDocument? {
     guard let settings = request.name.flatMap({ session.configured($0) }) else { return nil }
     return try? session.tarn.status(
@@ -189,8 +194,7 @@ struct PassTargets {
       problemLimit: 0)
   }
 
-  /// Mirrors that the settings do not name remember options: those of a command that names no mirror would change the ways of
-  /// all of these.
+  /// Refuses options without a named mirror: all mirrors that the settings do not name would remember them.
   private func refuseOptions(_ flags: PassFlags, forAll requests: [SyncRequest]) throws(PassFailure) {
     let options = flags.options(workingDirectory: session.tarn.workingDirectory).values
     guard requests.count > 1, !options.isEmpty else { return }
@@ -211,7 +215,7 @@ struct PassTargets {
         + (folders.count == requests.count ? ", or give --once: for this pass" : ""))
   }
 
-  /// Of a configured mirror: what is given now goes before the settings, for this pass.
+  /// Makes the pass of a configured mirror; given options override the settings for this pass.
   private func request(_ settings: MirrorSettings, _ flags: PassFlags) throws(PassFailure) -> SyncRequest {
     guard !flags.folder.changeFeed else { throw Self.namesItsFeed(settings.name) }
     var request = SyncRequest(settings, credentials: session.sources.paths.credentials)
@@ -231,7 +235,7 @@ struct PassTargets {
       hint: "change feed below [mirror.\(name)]")
   }
 
-  /// Of a mirror that goes by its folder: where the settings have that folder, and only plan there, so does this pass.
+  /// Makes the pass of a mirror by its folder. It only plans when the settings have that folder with dry-run.
   private func request(_ place: Tarn.Place, _ flags: PassFlags) -> SyncRequest {
     var request = request(feed: nil, folder: place.folder, flags)
     request.isDryRun = session.onlyPlans(place.folder)
@@ -248,8 +252,8 @@ struct PassTargets {
     return request
   }
 
-  /// `tarn sync ./SHA256SUM iso` with a slip in the name would else complain of a mirror, and so would a file written
-  /// as a mirror, or a directory where the list in it was meant.
+  /// Refuses a first word that is no feed. A mistyped `tarn sync ./SHA256SUM iso`, a file written like a
+  /// mirror, or a directory in place of its list would give misleading errors about mirrors.
   private func refuseMissingFeed(_ word: String, folder: String) throws(PassFailure) {
     guard !word.isEmpty else {
       throw PassFailure(
@@ -277,7 +281,8 @@ struct PassTargets {
       hint: "check its path, and whether this user may read it")
   }
 
-  /// As addresses are copied from a browser: `example.org/iso/SHA256SUMS`, `localhost:8000/list`, `http:/host/list`.
+  /// Refuses addresses as a browser shows them: `example.org/iso/SHA256SUMS`, `localhost:8000/list`,
+  /// `http:/host/list`.
   private func refuseMissingScheme(_ word: String, folder: String) throws(PassFailure) {
     var address = word[...]
     var scheme = "https"
@@ -318,7 +323,7 @@ private enum FeedWord {
     word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
   }
 
-  /// The checksum list that lies in a directory, under one of the usual names; nil where none does.
+  /// Returns the checksum list in a directory, under one of the usual names; `nil` when there is none.
   static func list(in directory: String) -> String? {
     let place = directory.hasSuffix("/") ? directory : directory + "/"
     return ["SHA256SUMS", "sha256sum.txt", "SHA512SUMS", "SHA1SUMS", "MD5SUMS"].lazy.map { place + $0 }

@@ -1,16 +1,16 @@
 import TarnCore
 import TarnEngine
 
-/// The URLs of a list, one a line; blank lines and `#` comments are left out.
+/// The URLs of a list, one on each line, without blank lines and `#` comments.
 struct URLList {
   let urls: [String]
 
-  /// - Parameter name: of its file; `-` for standard input.
+  /// - Parameter name: the name of its file; `-` for standard input.
   /// - Throws: `configuration` for the first line that is no URL.
   init(_ text: String, name: String) throws(PassFailure) {
     var urls: [String] = []
     let place = name == "-" ? "standard input" : Printable.escape(name)
-    // The mark that some editors put in front is none of a URL's.
+    // Some editors begin a file with a byte order mark, which is no part of a URL.
     let text = text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
     for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .enumerated()
@@ -35,7 +35,7 @@ struct URLList {
     self.urls = urls
   }
 
-  /// A line of an input file of aria2 that belongs to the URL above it.
+  /// True for a line of an aria2 input file that belongs to the URL above it.
   private static func isOption(_ line: Substring) -> Bool {
     guard let first = line.first, first == " " || first == "\t" else { return false }
     let word = line.drop { $0 == " " || $0 == "\t" }

@@ -8,27 +8,27 @@ import TarnEngine
 import TarnRuntime
 
 extension CompletionKind {
-  /// Names of mirrors, and directories.
+  /// Completes names of mirrors, and directories.
   static let mirror = custom { WordCompletion($0, $1, $2).mirrors() }
-  /// A feed may stand there as well.
+  /// Completes names of mirrors, and files for a feed.
   static let mirrorOrFeed = custom { WordCompletion($0, $1, $2).mirrors(withFiles: true) }
-  /// A mirror, and behind it one of its paths.
+  /// Completes a mirror, and after it one of its paths.
   static let mirrorThenPath = custom { WordCompletion($0, $1, $2).mirrorThenPath() }
-  /// `MIRROR`, `MIRROR:PATH`, `session:ID`.
+  /// Completes `MIRROR`, `MIRROR:PATH` and `session:ID`.
   static let target = custom { WordCompletion($0, $1, $2).targets() }
   static let session = custom { WordCompletion($0, $1, $2).sessions() }
-  /// What lies in the trash of the mirror in front.
+  /// Completes files in the trash of the mirror before the word.
   static let trashed = custom { WordCompletion($0, $1, $2).trashed() }
-  /// A plan that the mirror in front holds.
+  /// Completes the held plan of the mirror before the word.
   static let plan = custom { WordCompletion($0, $1, $2).plans() }
 }
 
-/// What a shell may complete a word with. It asks the settings, this user's list of mirrors and an agent, none of them for long, and
-/// says nothing of what goes wrong.
+/// The words with which a shell may complete a word. It asks the settings, this user's list of mirrors and an
+/// agent, each only briefly, and reports no errors.
 struct WordCompletion {
   /// The words of the command line, the program first.
   let words: [String]
-  /// Of the word that is completed.
+  /// The index of the word that is completed.
   let index: Int
   /// That word, up to the cursor.
   let prefix: String
@@ -56,7 +56,7 @@ struct WordCompletion {
 
   func targets() -> [String] {
     guard let session = known else { return [] }
-    // bash parts words at a colon, other shells do not.
+    // bash splits words at a colon; other shells do not.
     var (front, rest) = ("", prefix)
     if index >= 2, words.indices.contains(index), words[index - 1] == ":" {
       front = words[index - 2]
@@ -93,12 +93,12 @@ struct WordCompletion {
 
   // MARK: Sources
 
-  /// nil where nothing can be known, such as in a directory that is gone.
+  /// The session; `nil` when nothing can be known, such as in a directory that is gone.
   private var known: Session? { try? Session(GivenWords(words)) }
 
   private var isPath: Bool { prefix.contains("/") || prefix.hasPrefix(".") || prefix.hasPrefix("~") }
 
-  /// Those of the settings, and those of an agent.
+  /// Returns the names of mirrors in the settings and of an agent.
   private func names(_ session: Session) -> [String] {
     let loaded = session.sources.checked()
     let agents = agent(session) { try $0.status(problemLimit: 0).mirrors.map(\.name) } ?? []
@@ -109,7 +109,7 @@ struct WordCompletion {
     (agent(session) { try $0.sessions().sessions.map(\.id) } ?? []).sorted()
   }
 
-  /// A person waits for the answer.
+  /// Asks an agent with short limits, for a person waits for the answer.
   private func agent<Answer>(_ session: Session, _ body: (ControlClient) throws -> Answer) -> Answer? {
     var link = AgentLink(session.sources)
     link.limits.connecting = .milliseconds(200)
@@ -117,14 +117,14 @@ struct WordCompletion {
     return try? link.tryAsking(body)
   }
 
-  /// The mirror in front of the word.
+  /// Returns the place of the mirror before the word.
   private func place(_ session: Session) -> (folder: String, state: String?)? {
     positionals.first.map { word in
       session.names.settingsPlace(of: word) ?? (session.tarn.absolute(Self.expanded(word, session)), nil)
     }
   }
 
-  /// What lies in a mirror's folder, and the paths that something is wrong with.
+  /// Returns the paths in a mirror's folder, and those with a problem.
   private func paths(of mirror: String, _ prefix: String, _ session: Session) -> [String] {
     let place = session.names.settingsPlace(of: mirror)
     let folder = place?.folder ?? session.tarn.absolute(Self.expanded(mirror, session))
@@ -132,7 +132,7 @@ struct WordCompletion {
     return entries(of: folder, prefix, files: true) + (status?.problems.map(\.path) ?? [])
   }
 
-  /// The names in a directory that a path's front leads to, each with that front.
+  /// Returns the names in the directory that the front of a path names, each with that front.
   private func entries(of base: String, _ prefix: String, files: Bool) -> [String] {
     let front = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
     let start = prefix.dropFirst(front.count)
@@ -147,7 +147,7 @@ struct WordCompletion {
       }
       let isDirectory = TextFile.isDirectory("\(directory)/\(name)")
       guard files || isDirectory else { return nil }
-      // bash puts the slash itself.
+      // bash adds the slash itself.
       return front + name + (isDirectory && shell != .bash ? "/" : "")
     }
   }
@@ -161,7 +161,7 @@ struct WordCompletion {
 
   // MARK: Words
 
-  /// Words before this one that are neither commands nor options.
+  /// The words before this one that are neither commands nor options.
   private var positionals: [String] {
     var type: any ParsableCommand.Type = Root.self
     var found: [String] = []
@@ -182,13 +182,13 @@ struct WordCompletion {
     return found
   }
 
-  /// Options of the commands that ask here whose value is the next word.
+  /// The options, of commands that use completion, whose value is the next word.
   private static let valued: Set = [
     "--config", "--socket", "--color", "--state", "--to", "--priority", "--url", "--header-file", "--after",
     "--settings", "--transfers", "-N",
   ]
 
-  /// Once each, as the shell takes them: what does not print is left out.
+  /// Returns each matching word once, in the form of the shell. Words that do not print are left out.
   private func offer(_ words: [String], matching prefix: String? = nil) -> [String] {
     let prefix = prefix ?? self.prefix
     var seen: Set<String> = []
@@ -197,8 +197,8 @@ struct WordCompletion {
     }.map(written)
   }
 
-  /// bash expands what compgen is given: `$(rm x)` in the name of a file would be carried out. zsh takes a colon for the beginning of a
-  /// description.
+  /// Escapes a word. bash expands the words of compgen: `$(rm x)` in a file name would be executed. zsh takes
+  /// a colon for the start of a description.
   private func written(_ word: String) -> String {
     if shell == .bash { return Self.escaped(word) }
     return shell == .zsh ? word.replacing("\\", with: "\\\\").replacing(":", with: "\\:") : word
@@ -216,7 +216,7 @@ struct WordCompletion {
   }
 }
 
-/// The options among the words of an unfinished command line that say which settings and which agent are meant.
+/// The options of an unfinished command line that choose the settings and the agent.
 private struct GivenWords: CommonValues {
   let json = true
   let quiet = true

@@ -1,16 +1,16 @@
 import TarnCore
 
-/// How a running agent is, for people.
+/// The state of a running agent, for people.
 enum AgentText {
-  /// How to start one.
+  /// How to start an agent.
   static let start = "'tarn agent', or 'systemctl start tarn'"
 
-  /// `agent: process 812 for 3 hours, 2 of 4 passes at work, 14 transfers, 8.1 MiB/s of at most 10.0 MiB/s`, and what
-  /// needs attention.
+  /// Returns `agent: process 812 for 3 hours, 2 passes at work, 14 transfers, 8.1 MiB/s, limit 10.0 MiB/s`,
+  /// and lines about what needs attention.
   ///
   /// - Parameters:
-  ///   - mirrors: of the hosts that are left alone those of these mirrors are told; nil for all.
-  ///   - check: the command that says what is wrong with the settings, of an agent that does not say.
+  ///   - mirrors: the mirrors whose resting hosts are shown; `nil` for all.
+  ///   - check: the command that tells what is wrong with the settings, for an agent that names none.
   static func lines(
     _ agent: AgentDocument, of mirrors: [String]? = nil, now: Timestamp, style: Style, check: String
   ) -> [String] {
@@ -47,7 +47,8 @@ enum AgentText {
     return lines
   }
 
-  /// `chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events wait`; nil where all is well.
+  /// Returns `chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events to be
+  /// told`; `nil` when all is well.
   private static func trouble(_ hook: HookStatus) -> String? {
     var parts: [String] = []
     if hook.state == "failing" {
@@ -63,17 +64,18 @@ enum AgentText {
     return parts.isEmpty ? nil : "\(Printable.escape(hook.name)): \(parts.joined(separator: "; "))"
   }
 
-  /// In place of these lines.
+  /// The line in place of these when the agent does not answer.
   static func silent(_ style: Style) -> String {
     style.paint("agent:", .bad) + " does not answer; this is what the ledgers say"
   }
 
-  /// - Parameter since: when it was first missed.
+  /// - Parameter since: the time when the agent was first missed.
   static func gone(since: Timestamp, _ style: Style) -> String {
     style.paint("agent:", .bad) + " gone since \(since.rfc3339); this is what the ledgers say"
   }
 
-  /// `https://example.org:443 asked iso to leave it alone until 2026-11-21T12:00:30Z`. What rests for one mirror may answer another.
+  /// Returns `https://example.org:443 asked to be left alone until 2026-11-21T12:00:30Z (iso)`. A host that
+  /// rests for one mirror may answer another.
   private static func rest(_ host: AgentDocument.RestingHost, now: Timestamp) -> String {
     let mirrors = (host.mirrors ?? []).map { Printable.escape($0) }.joined(separator: ", ")
     let whose = mirrors.isEmpty ? "" : " (\(mirrors))"
@@ -88,7 +90,7 @@ enum AgentText {
     let until = Printable.escape(host.until)
     if host.asked == true { return "\(name) asked to be left alone until \(until)\(whose)" }
     let why = host.asked == false ? " failed again and again, and" : ""
-    // For another mirror the same host may answer.
+    // The same host may answer another mirror.
     return mirrors.isEmpty
       ? "\(name)\(why) is left alone until \(until)"
       : "\(name)\(why) is left alone by \(mirrors) until \(until); other mirrors still ask it"

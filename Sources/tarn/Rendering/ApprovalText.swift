@@ -1,7 +1,7 @@
 import TarnCore
 import TarnEngine
 
-/// A held plan and what came of it, for people.
+/// A held plan and the result of its approval, for people.
 enum ApprovalText {
   static let mostPaths = 10
 
@@ -19,7 +19,7 @@ enum ApprovalText {
     return lines
   }
 
-  /// What the agent made of it.
+  /// Returns the lines about an approval by the agent.
   static func lines(_ approval: ControlApproval, mirror: String, style: Style) -> [String] {
     if approval.isDeferred {
       return [

@@ -1,22 +1,22 @@
-/// How many columns of a terminal a text takes, and texts that fit into so many.
+/// Computes the terminal columns of texts, and fits texts into a number of columns.
 enum Columns {
   static func width(_ text: String) -> Int {
     text.unicodeScalars.reduce(0) { $0 + width($1) }
   }
 
-  /// The front of the text, with `...` where something is left out.
+  /// Returns the front of the text, with `...` when something is left out.
   static func front(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }
     let head = prefix(text.unicodeScalars, max(0, limit - 3))
     return head + String(repeating: ".", count: max(0, min(3, limit)))
   }
 
-  /// The same for a text with styles (`Style`), which take no columns.
+  /// Returns the front of a text with styles (`Style`), which take no columns.
   static func styledFront(_ text: String, _ limit: Int) -> String {
     var (kept, used) = (String.UnicodeScalarView(), 0)
     var sequence: String.UnicodeScalarView?
     let mark = max(0, limit - 3)
-    // What of it stands before the mark, for where the whole does not fit.
+    // The text that fits before the mark, for when the whole does not fit.
     var front: String?
     for scalar in text.unicodeScalars {
       if scalar == "\u{1B}" { sequence = String.UnicodeScalarView() }
@@ -35,7 +35,7 @@ enum Columns {
     return front + String(repeating: ".", count: max(0, min(3, limit))) + end
   }
 
-  /// The same text over several lines, broken at blanks; what goes on is indented by two more than the first line. Styles take
+  /// Wraps a text at blanks. Further lines are indented by two more columns than the first one. Styles take
   /// no columns.
   static func wrapped(_ text: String, _ limit: Int) -> [String] {
     guard styledWidth(text) > limit else { return [text] }
@@ -52,7 +52,7 @@ enum Columns {
       } else if !isBlank {
         line += " "
       }
-      // A word that is longer than a line is broken where the line ends.
+      // A word longer than a line is broken at the end of the line.
       while styledWidth(line) + styledWidth(word) > limit, limit > indent.count {
         let head = prefix(word.unicodeScalars, max(1, limit - styledWidth(line)))
         guard !head.isEmpty else { break }
@@ -70,7 +70,7 @@ enum Columns {
     String(line.reversed().drop { $0 == " " }.reversed())
   }
 
-  /// The columns of a text with styles, which take none.
+  /// Returns the columns of a text with styles, which take none.
   static func styledWidth(_ text: String) -> Int {
     var (used, isStyle) = (0, false)
     for scalar in text.unicodeScalars {
@@ -81,7 +81,7 @@ enum Columns {
     return used
   }
 
-  /// The end of the text, which for a path is the part that tells files apart.
+  /// Returns the end of the text, which is the part of a path that identifies the file.
   static func end(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }
     let tail = prefix(text.unicodeScalars.reversed(), max(0, limit - 3))
@@ -106,7 +106,8 @@ enum Columns {
     return String(text)
   }
 
-  /// As wcwidth(3), which needs a locale: 0 for marks, 2 for East Asian wide characters and pictographs.
+  /// The columns of a character as in wcwidth(3), which needs a locale: 0 for marks, 2 for East Asian wide
+  /// characters and pictographs.
   private static func width(_ scalar: Unicode.Scalar) -> Int {
     guard scalar.value >= 0x300 else { return 1 }
     switch scalar.properties.generalCategory {

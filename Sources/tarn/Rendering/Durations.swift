@@ -1,8 +1,8 @@
 import TarnCore
 
-/// Spans of time and moments as people write and read them.
+/// Writes spans of time and moments for people.
 enum Durations {
-  /// `0:12`, `12:34`, `1:02:03`.
+  /// Returns `0:12`, `12:34` or `1:02:03`.
   static func clock(_ seconds: Double) -> String {
     let seconds = Int(max(0, min(seconds, 3.6e6)))
     let minutes = seconds / 60
@@ -10,7 +10,8 @@ enum Durations {
     return minutes < 60 ? "\(minutes):\(tail)" : "\(minutes / 60):\(two(minutes % 60)):\(tail)"
   }
 
-  /// `1 hour`, `90 minutes`, `24 hours`, `7 days`: of the largest unit that fits twice.
+  /// Returns `1 hour`, `90 minutes`, `24 hours` or `7 days`, in the largest unit that fits at least twice, or
+  /// exactly one hour or minute.
   static func span(_ seconds: Int64) -> String {
     let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute")]
     for (factor, name) in units where seconds >= 2 * factor || seconds == factor && factor <= 3600 {
@@ -19,14 +20,14 @@ enum Durations {
     return Numbers.count(Int(seconds), "second")
   }
 
-  /// `just now`, `2 hours ago`.
+  /// Returns `just now` or `2 hours ago`.
   static func ago(_ moment: Timestamp, now: Timestamp) -> String {
     let seconds = now.seconds - moment.seconds
     if seconds < -60 { return "in the future (is the clock right?)" }
     return seconds < 5 ? "just now" : "\(span(seconds)) ago"
   }
 
-  /// Between two moments, in seconds.
+  /// The seconds between two moments.
   static func between(_ start: Timestamp, _ end: Timestamp) -> Double {
     Double(end.nanoseconds - start.nanoseconds) / 1e9
   }

@@ -1,7 +1,7 @@
 import TarnCore
 import TarnEngine
 
-/// Why a path is here, missing, held, refused or gone, for people.
+/// The explanation of why a path is here, missing, held, refused or gone, for people.
 enum ExplainText {
   static func lines(_ answer: Explanation, now: Timestamp, style: Style) -> [String] {
     let isGood = answer.state == "current"

@@ -3,9 +3,9 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// Why a command did not do its work, for people and for programs.
+/// The reason why a command did not do its work, for people and for programs.
 enum FailureText {
-  /// - Parameter mirror: where several are worked on.
+  /// - Parameter mirror: the mirror, when there are several.
   static func lines(
     _ failure: PassFailure, of mirror: String? = nil, status: ExitStatus, json: Bool, style: Style
   ) -> [String] {
@@ -13,7 +13,7 @@ enum FailureText {
     failure.message = Redaction.message(failure.message)
     failure.hint = failure.hint.map(Redaction.message)
     if json { return [JSONText.line(FailureLine(failure, of: mirror, status: status))] }
-    // A mirror made by hand is called by its folder, and most messages name that.
+    // The name of a mirror made by hand is its folder, which most messages contain.
     let name = mirror.map { Printable.escape($0) }
     let place = name.flatMap { $0.contains("/") && failure.message.contains($0) ? nil : "\($0): " } ?? ""
     if failure.kind == .stopped {

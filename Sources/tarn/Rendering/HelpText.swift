@@ -1,23 +1,23 @@
 import TarnConfig
 import TarnCore
 
-/// The texts of argument-parser, in the manner of the rest.
+/// Adapts the texts of argument-parser.
 enum HelpText {
-  /// A help text begins with what the command does.
+  /// Removes the label, so that a help text begins with what the command does.
   static func shown(_ text: String) -> String {
     let label = "OVERVIEW: "
     let text = text.hasPrefix(label) ? String(text.dropFirst(label.count)) : text
-    // A group of commands by its own name.
+    // Groups of commands are shown by their names alone.
     return text.replacing(" SUBCOMMANDS:\n", with: ":\n")
   }
 
-  /// What is wrong, then how the command is used, a line each.
+  /// Returns the error and the usage of the command, as lines.
   ///
   /// - Parameters:
-  ///   - message: what is wrong alone.
-  ///   - full: with the usage.
-  ///   - advice: on an option that the command does not have, which goes before all else that is wrong.
-  ///   - hint: where there is no advice.
+  ///   - message: the error alone.
+  ///   - full: the error with the usage.
+  ///   - advice: the advice on an unknown option, which precedes all other errors.
+  ///   - hint: the hint when there is no advice.
   static func usageError(
     message: String, full: String, advice: OptionAdvice? = nil, hint: String? = nil
   ) -> [String] {
@@ -34,14 +34,14 @@ enum HelpText {
       }
   }
 
-  /// `the mirror is missing` of `Missing expected argument '<mirror>'`.
+  /// Turns `Missing expected argument '<mirror>'` into `the mirror is missing`.
   private static func plain(_ message: String) -> String {
     let front = "Missing expected argument '<"
     guard message.hasPrefix(front) else { return message }
     return "the \(message.dropFirst(front.count).prefix { $0 != ">" }) is missing"
   }
 
-  /// `'tarn sync --help'` of `  See 'tarn sync --help' for more information.`
+  /// Returns `'tarn sync --help'` from `  See 'tarn sync --help' for more information.`
   private static func quoted(_ line: String) -> String {
     let parts = line.split(separator: "'", omittingEmptySubsequences: false)
     return parts.count > 1 ? "'\(parts[1])'" : line

@@ -2,8 +2,8 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// Shows how far a pass is, on a thread of its own: ten times a second at the bottom of a terminal, once a
-/// second as JSON, once a minute as a dated line.
+/// Shows the progress of a pass, on a thread of its own. Updates ten times a second at the bottom of a
+/// terminal, once a second as JSON, once a minute as a dated line.
 final class LiveProgress: Sendable {
   private let narrator: Narrator
   private let snapshot: @Sendable () -> PassProgress.Snapshot
@@ -19,7 +19,7 @@ final class LiveProgress: Sendable {
     began = clock.monotonic()
   }
 
-  /// Without a thread to spare the pass goes on unseen.
+  /// Starts the thread. If there is none to be had, the pass goes on without progress.
   func start() {
     guard let interval else { return }
     let thread = try? WorkerThread.start(name: "tarn-screen", stackSize: 512 << 10) { [self] in
@@ -35,7 +35,7 @@ final class LiveProgress: Sendable {
     narrator.console.draw([])
   }
 
-  /// One line now (SIGUSR1), whatever is drawn.
+  /// Prints one line now (SIGUSR1), whatever is drawn.
   func report() {
     narrator.message(ProgressText.total(snapshot(), elapsed: elapsed))
   }

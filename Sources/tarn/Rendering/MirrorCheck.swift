@@ -1,34 +1,34 @@
 import TarnCore
 import TarnEngine
 
-/// How one mirror is, for monitoring: by its state and by the age of its last success.
+/// The condition of one mirror for monitoring, by its state and the age of its last success.
 struct MirrorCheck {
-  /// The worst first.
+  /// The verdicts, the worst first.
   enum Verdict: String, CaseIterable {
     /// The last success is too old, or there was none.
     case late
-    /// The last success lies in the future, so nobody can tell how old it is.
+    /// The last success lies in the future, so its age is unknown.
     case clock
     /// The last pass failed, or left files undone.
     case failing
     /// Deletions wait for an approval.
     case held
-    /// The last pass was ended before it was through, and files are missing.
+    /// The last pass was ended early, and files are missing.
     case interrupted
     case good
   }
 
   let document: StatusDocument
   let verdict: Verdict
-  /// Seconds since the last success; nil where there was none, or it lies in the future.
+  /// The seconds since the last success; `nil` when there was none, or it lies in the future.
   let age: Int64?
   private let maxAge: Int64
   private let now: Timestamp
 
-  /// Clocks of two machines differ by so many seconds.
+  /// The seconds by which the clocks of two machines may differ.
   private static let tolerance: Int64 = 60
 
-  /// - Parameter maxAge: how many seconds old the last success may be.
+  /// - Parameter maxAge: the seconds since the last success, at most.
   init(_ document: StatusDocument, maxAge: Int64, now: Timestamp) {
     self.document = document
     self.maxAge = maxAge
@@ -42,7 +42,7 @@ struct MirrorCheck {
       }
   }
 
-  /// What its state says alone.
+  /// Returns the verdict of the state alone.
   private static func state(of document: StatusDocument) -> Verdict {
     if document.state == "failing" || document.lastFailure != nil { return .failing }
     if document.held != nil || document.state == "held" { return .held }
@@ -57,7 +57,7 @@ struct MirrorCheck {
 
   var name: String { Printable.escape(document.name) }
 
-  /// `held: iso (12 deletions wait for approval, last success 2 hours ago)`.
+  /// The line of the check: `held: iso (12 deletions wait for approval, last success 2 hours ago)`.
   var line: String { "\(verdict.rawValue): \(name)\(detail)" }
 
   private var detail: String {
@@ -90,7 +90,7 @@ struct MirrorCheck {
     }
   }
 
-  /// Why it is failing, in a few words.
+  /// The reason of a failure, in a few words.
   private var failure: String {
     if let failure = document.lastFailure { return Message.safe(failure) }
     guard let first = document.problems.first else {
@@ -103,17 +103,17 @@ struct MirrorCheck {
   }
 }
 
-/// The same of several mirrors.
+/// The check of several mirrors.
 struct StatusCheck {
   let mirrors: [MirrorCheck]
-  /// So many more are not judged, for their passes only plan.
+  /// The number of mirrors that are not judged because their passes only plan.
   let leftOut: Int
-  /// Nor are so many that their settings name no more.
+  /// The number of mirrors that are not judged because their settings no longer name them.
   let unnamed: Int
   let maxAge: Int64
-  /// Why some could not be looked at, one each.
+  /// The reasons why mirrors could not be examined, one each.
   var failures: [PassFailure] = []
-  /// Why the settings were not taken: they may name more.
+  /// The reason why the settings were refused; they may name more mirrors.
   var settingsFailure: PassFailure?
   private let now: Timestamp
 
@@ -130,7 +130,7 @@ struct StatusCheck {
 
   var isGood: Bool { allFailures.isEmpty && mirrors.allSatisfy(\.isGood) && !isNothingKnown }
 
-  /// `2 not good of 3 mirrors`.
+  /// The number of mirrors that are not good: `2 not good of 3 mirrors`.
   var count: String {
     let wrong = mirrors.count { !$0.isGood } + failures.count
     let all = Numbers.count(mirrors.count + failures.count, "mirror")
@@ -139,7 +139,7 @@ struct StatusCheck {
 
   private var isNothingKnown: Bool { mirrors.isEmpty && others.isEmpty }
 
-  /// One line when all are good; else one for each that is not.
+  /// One line when all are good; otherwise one line for each that is not.
   var lines: [String] {
     let unknown = allFailures.map { "unknown: \(Message.safe($0.message))" }
     let wrong = mirrors.filter { !$0.isGood }.map(\.line)
@@ -147,7 +147,7 @@ struct StatusCheck {
     return [isNothingKnown ? "unknown: no mirror is known" : good]
   }
 
-  /// What is not judged, and why.
+  /// The mirrors that are not judged, with the reason.
   private var others: [String] {
     [
       leftOut > 0 ? "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)" : nil,
@@ -155,7 +155,7 @@ struct StatusCheck {
     ].compactMap { $0 }
   }
 
-  /// `in sync within 24 hours: 3 mirrors, last success 2 hours ago`.
+  /// The line when all are good: `in sync within 24 hours: 3 mirrors, last success 2 hours ago`.
   private var good: String {
     guard !mirrors.isEmpty else { return "nothing to check: \(others.joined(separator: "; "))" }
     let oldest = mirrors.compactMap { $0.document.lastSuccess.flatMap { Timestamp(rfc3339: $0) } }.min()
@@ -167,6 +167,6 @@ struct StatusCheck {
 }
 
 extension StatusDocument {
-  /// Entries that are neither as the feed has them nor as the user keeps them.
+  /// The entries that are neither as in the feed nor kept as the user changed them.
   var missing: Int { max(0, entries.wanted - entries.current - entries.kept) }
 }

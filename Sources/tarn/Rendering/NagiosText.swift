@@ -2,7 +2,7 @@ import ArgumentParser
 import TarnCore
 import TarnEngine
 
-/// What a check of Nagios, Icinga and their like ends with (Monitoring Plugins, Development Guidelines).
+/// The exit status of a check for Nagios, Icinga and the like (Monitoring Plugins, Development Guidelines).
 enum NagiosStatus: Int32 {
   case ok = 0
   case warning = 1
@@ -18,7 +18,8 @@ enum NagiosStatus: Int32 {
     }
   }
 
-  /// Mirrors that are held, failing or interrupted have until `--max-age` before they are late.
+  /// The status of one mirror. Those that are held, failing or interrupted become critical only when they are
+  /// late.
   init(_ verdict: MirrorCheck.Verdict) {
     self =
       switch verdict {
@@ -28,7 +29,8 @@ enum NagiosStatus: Int32 {
       }
   }
 
-  /// Of a whole check: what is critical goes first, what could not be looked at before what is good.
+  /// The status of a whole check. The worst mirror decides; if all are good, mirrors that could not be
+  /// examined give `unknown`.
   init(_ check: StatusCheck) {
     let mirrors = check.mirrors.map { NagiosStatus($0.verdict) }
     if let worst = mirrors.map(\.rawValue).max().flatMap(NagiosStatus.init(rawValue:)), worst != .ok {
@@ -44,7 +46,8 @@ enum NagiosStatus: Int32 {
   }
 }
 
-/// A check as plugins of Nagios print it: the state and the performance data in the first line, the rest below it.
+/// A check in the form of Nagios plugins: the state and the performance data in the first line, the rest
+/// below.
 enum NagiosText {
   static func lines(_ check: StatusCheck) -> [String] {
     let status = NagiosStatus(check)
@@ -55,17 +58,17 @@ enum NagiosText {
     return ["TARN \(status.word): \(first)\(performance)"] + (lines.count == 1 ? [] : lines)
   }
 
-  /// Why no mirror could be looked at.
+  /// Returns the line when no mirror could be examined.
   static func line(_ failure: PassFailure) -> String {
     "TARN \(NagiosStatus.unknown.word): \(plain(Message.safe(failure.message)))"
   }
 
-  /// The age of the last success, and what is missing.
+  /// Returns the age of the last success, and the missing files.
   private static func values(_ check: MirrorCheck, maxAge: Int64) -> [String] {
     let entries = check.document.entries
     let missing = check.document.missing
     let age = check.age.map { ["\(label(check, "age"))=\($0)s;;\(maxAge);0"] } ?? []
-    // Nothing is known of what is missing there.
+    // The number of missing files is unknown here.
     guard check.verdict == .good || entries.wanted > 0 else { return age }
     return age + [
       "\(label(check, "missing"))=\(missing);;;0;\(entries.wanted)",
@@ -73,12 +76,12 @@ enum NagiosText {
     ]
   }
 
-  /// Neither `=` nor a bar may stand in it; a quote is doubled.
+  /// Returns a label without `=` and bars; quotes are doubled.
   private static func label(_ check: MirrorCheck, _ what: String) -> String {
     let name = check.name.replacing("=", with: "_").replacing("|", with: "_").replacing("'", with: "''")
     return "'\(name) \(what)'"
   }
 
-  /// A bar would begin the performance data.
+  /// Replaces bars, for one would begin the performance data.
   private static func plain(_ text: String) -> String { text.replacing("|", with: "/") }
 }

@@ -8,9 +8,9 @@ struct Narrator: PassObserver {
   enum Mode: Sendable {
     /// What needs attention, above the block.
     case terminal
-    /// A line per event with its time, for logs.
+    /// A line for each event with its time, for logs.
     case dated
-    /// A JSON document per event on standard output.
+    /// A JSON document for each event on standard output.
     case json
     case silent
   }
@@ -19,18 +19,19 @@ struct Narrator: PassObserver {
   let mode: Mode
   let isVerbose: Bool
   let schema: String
-  /// Named in front of each line; nil when there is only one.
+  /// The name in front of each line; `nil` when there is only one mirror.
   let mirror: String?
   let clock: any Clock
-  /// A pass that finds the folder changed reads and compares again, which is told once.
+  /// The phases that were told. A pass that finds the folder changed repeats some, which is told once.
   private let toldPhases = Locked<Set<PassEvent.Phase>>([])
-  /// No change is known before the servers are asked.
+  /// True when no change is known before the servers are asked.
   private let onlyAsks = Locked(false)
-  /// Causes of many problems, each told once; the summary counts them.
+  /// The causes of many problems, each told once; the summary counts the problems.
   private let toldCauses = Locked<Set<String>>([])
-  /// Causes of retries, and when each was told last.
+  /// The causes of retries, with the time when each was last told.
   private let toldRetries = Locked<[String: Instant]>([:])
-  /// What a log has told of a file as the cause of a retry: its problem would be told twice more.
+  /// The causes of retries that the log has told, by file. The problem of a file would tell its cause twice
+  /// more.
   private let toldOfFiles = Locked<[RelativePath: String]>([:])
   private static let mostTold = 10_000
 
@@ -56,7 +57,7 @@ struct Narrator: PassObserver {
     write(EventLine(snapshot, elapsed: elapsed))
   }
 
-  /// A line on standard error, with its time unless it is for a terminal.
+  /// Writes a line to standard error, with its time unless it is a terminal.
   func message(_ text: String) {
     let place = mirror.map { "\($0): " } ?? ""
     console.message(mode == .terminal ? place + text : "\(now) \(place)\(text)")
@@ -77,7 +78,7 @@ struct Narrator: PassObserver {
     return toldCauses.withLock { $0.insert(cause).inserted }
   }
 
-  /// The summary names it, as on a terminal.
+  /// True when the cause of a problem was told; the summary names it, as on a terminal.
   private func wasTold(_ problem: Problem) -> Bool {
     guard let path = try? RelativePath(problem.name), let told = toldOfFiles.withLock({ $0[path] }) else {
       return false
@@ -85,7 +86,8 @@ struct Narrator: PassObserver {
     return problem.message.contains(told)
   }
 
-  /// Where a host fails, all of its files are tried again for the same cause: it is told once a minute.
+  /// True when a retry is to be told. When a host fails, all of its files retry for one cause, which is told
+  /// once a minute.
   private func isDue(_ message: String) -> Bool {
     let cause = SharedCause.withoutURL(message)
     let now = clock.monotonic()
@@ -100,7 +102,7 @@ struct Narrator: PassObserver {
     seconds < 1 ? "at once" : "in \(Units.length(seconds))"
   }
 
-  /// nil for what is not worth a line here.
+  /// The line of an event; `nil` for one that is not worth a line here.
   func text(_ event: PassEvent) -> String? {
     let isLog = mode == .dated
     switch event {
@@ -113,7 +115,7 @@ struct Narrator: PassObserver {
     case .action: return nil
     case .done(let code, let path, let bytes):
       return isVerbose ? "\(code) \(path.printable) (\(Units.show(bytes)))" : nil
-    // On a terminal the total counts them, and the summary below it names them.
+    // On a terminal the total counts them, and the summary below names them.
     case .problem(let problem):
       guard isVerbose || isLog && !wasTold(problem) && isNews(problem) else { return nil }
       return style.paint(problem.kind.rawValue, .bad) + " " + problem.line

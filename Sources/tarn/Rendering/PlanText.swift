@@ -2,9 +2,10 @@ import TarnAgent
 import TarnCore
 import TarnEngine
 
-/// What a sync would do, for people.
+/// The plan of a sync, for people.
 enum PlanText {
-  /// `fetch       1.2 MiB  path`; a deletion that would be held is called `hold`, and `ask` what only the server can tell of.
+  /// Returns `fetch       1.2 MiB  path`. A deletion that would be held is called `hold`, an entry that only
+  /// the server can judge `ask`.
   static func line(_ action: Action, isHeld: Bool = false, style: Style) -> String {
     let bytes = action.sizeToTell.map(Units.show) ?? (action.entry == nil ? "" : "-")
     let size = action.restoresMode ? "its mode" : bytes
@@ -14,7 +15,7 @@ enum PlanText {
     return "\(word)  \(Columns.padded(size, 10, right: true))  \(action.path.printable)"
   }
 
-  /// `--delete --exclude '*.tmp'`.
+  /// Returns the options as words: `--delete --exclude '*.tmp'`.
   static func options(_ options: PassOptions) -> String {
     options.values.isEmpty ? "none" : Message.safe(options.words.joined(separator: " "))
   }
@@ -28,13 +29,13 @@ enum PlanText {
   }
 
   /// - Parameters:
-  ///   - kinds: how many changes of each kind, without deletions that would be held.
-  ///   - targets: of the plan, as the user would type them: a mirror, or a feed and a folder.
-  ///   - mirror: of these, for a command of its own.
+  ///   - kinds: the number of changes of each kind, without deletions that would be held.
+  ///   - targets: the words of the plan, as the user would type them: a mirror, or a feed and a folder.
+  ///   - mirror: the mirror among them, for further commands.
   static func summary(
     _ report: PassReport, kinds: [Action.Kind: Int], targets: String, mirror: String, style: Style
   ) -> [String] {
-    // No ledger knows them: only a pass records what it finds.
+    // No ledger has these problems, for only a pass records them.
     let problems =
       SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style)
       + held(report, mirror) + SyncSummary.doubt(report)
@@ -51,7 +52,8 @@ enum PlanText {
       + problems
   }
 
-  /// `4 of 6 files current, 2 left as changed here`; of what only the server can tell nobody knows whether it is current.
+  /// Returns `4 of 6 files current, 2 left as changed here`. When only the server can judge some files, it
+  /// says `in place` instead.
   private static func standing(_ counts: PassCounts) -> String {
     let files = "\(Numbers.grouped(counts.there)) of \(Numbers.count(counts.wanted, "file"))"
     let kept = counts.kept > 0 ? ", \(Numbers.grouped(counts.kept)) left as changed here" : ""

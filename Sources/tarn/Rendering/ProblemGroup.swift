@@ -1,13 +1,14 @@
 import TarnCore
 
-/// Problems with one cause, told as one: of a host that cannot be reached all files fail, and each for the same reason.
+/// Problems with one cause, told together: when a host cannot be reached, all of its files fail for the same
+/// reason.
 struct ProblemGroup<Item> {
   let first: Item
-  /// What they share; nil for one that stands for itself.
+  /// The common cause; `nil` for a single problem.
   let cause: String?
   private(set) var count = 1
 
-  /// In the order of the first of each.
+  /// Returns the groups, in the order of their first problems.
   static func groups(
     of problems: [Item], by cause: (Item) -> String?
   ) -> [ProblemGroup] {
@@ -25,11 +26,11 @@ struct ProblemGroup<Item> {
     return groups
   }
 
-  /// `a.iso and 499 other files: host:80 failed again and again: refused`.
+  /// Returns `a.iso and 499 other files: host:80 failed again and again: refused`.
   ///
   /// - Parameters:
-  ///   - name: of the first, ready to be shown.
-  ///   - message: of the first.
+  ///   - name: the name in the first problem, ready to be shown.
+  ///   - message: the message of the first problem.
   func text(name: String, message: String) -> String {
     guard count > 1, let cause else { return "\(name): \(Brief.text(message))" }
     return "\(name) and \(Numbers.count(count - 1, "other file")): \(Brief.text(cause))"
@@ -38,26 +39,26 @@ struct ProblemGroup<Item> {
 
 /// The cause that a problem shares with others.
 enum SharedCause {
-  /// Failures that say nothing of the file, but of where it comes from.
+  /// The failures that concern the server rather than the file.
   private static let ofHosts: Set<DownloadFailure.Code> = [
     .resolve, .connect, .timeout, .tls, .addressRefused, .hostResting,
   ]
 
-  /// Of the folder as a whole.
+  /// The failures that concern the whole folder.
   private static let ofFolders: Set<FolderFailure.Code> = [.noSpace, .quota, .readOnly]
 
-  /// - Returns: nil for a problem that stands for itself.
+  /// - Returns: `nil` for a problem that has its own cause.
   static func of(code: String, message: String) -> String? {
     if isOfHost(code) { return withoutURL(message) }
     return FolderFailure.Code(rawValue: code).map(ofFolders.contains) == true ? message : nil
   }
 
-  /// Another pass may reach it.
+  /// True for a failure of the host, which another pass may reach.
   static func isOfHost(_ code: String) -> Bool {
     DownloadFailure.Code(rawValue: code).map(ofHosts.contains) ?? false
   }
 
-  /// A message without the URL of the file that it begins with.
+  /// Returns a message without the URL of the file at its beginning.
   static func withoutURL(_ message: String) -> String {
     let words = message.split(separator: ": ", maxSplits: 1)
     return words.count == 2 && words[0].contains("://") ? String(words[1]) : message

@@ -2,11 +2,11 @@ import TarnAgent
 import TarnCore
 import TarnEngine
 
-/// How far a pass is, as lines.
+/// The progress of a pass, as lines.
 enum ProgressText {
   static let mostTransfers = 6
 
-  /// `[0:12] 43%  1,234 of 5,678 files  1.2 of 2.8 GiB  12.3 MiB/s  ETA 0:42`.
+  /// Returns `[0:12] 43%  1,234 of 5,678 files  1.2 of 2.8 GiB  12.3 MiB/s  ETA 0:42`.
   static func total(_ snapshot: PassProgress.Snapshot, elapsed: Double) -> String {
     "[\(Durations.clock(elapsed))] " + parts(snapshot).joined(separator: "  ")
   }
@@ -35,11 +35,12 @@ enum ProgressText {
       + (snapshot.failed > 0 ? ["\(Numbers.grouped(snapshot.failed)) failed"] : [])
   }
 
-  /// `43%`, `1,234 of 5,678 files`, `1.2 of 2.8 GiB`, `12.3 MiB/s`, `ETA 0:42`, as far as they are known.
+  /// Returns `43%`, `1,234 of 5,678 files`, `1.2 of 2.8 GiB`, `12.3 MiB/s` and `ETA 0:42`, as far as they are
+  /// known.
   ///
   /// - Parameters:
-  ///   - countsFiles: false where the files are counted elsewhere, and there is a percentage.
-  ///   - countsBytes: false where there is no room for them.
+  ///   - countsFiles: false when the files are counted elsewhere; they are shown anyway without a percentage.
+  ///   - countsBytes: false when there is no room for the bytes.
   static func share(
     _ progress: StatusDocument.Progress, countsFiles: Bool = true, countsBytes: Bool = true
   ) -> [String] {
@@ -63,10 +64,10 @@ enum ProgressText {
     return parts
   }
 
-  /// The block at the bottom of a terminal: the running transfers that tell something, the oldest first, and the total, which
-  /// goes on in a second line where the first one is too short for it.
+  /// Returns the block at the bottom of a terminal: the noteworthy transfers, the oldest first, and the
+  /// total. The total continues in a second line when the first one is too short for it.
   ///
-  /// - Parameter width: of the terminal; no line reaches its last column, where some terminals wrap.
+  /// - Parameter width: the columns of the terminal; no line reaches the last one, where some terminals wrap.
   static func block(_ snapshot: PassProgress.Snapshot, elapsed: Double, width: Int) -> [String] {
     let width = max(1, width - 1)
     let running = snapshot.transfers.dropLast(snapshot.waiting)
@@ -78,12 +79,13 @@ enum ProgressText {
     return lines.map { Columns.front($0, width) }
   }
 
-  /// Worth a line of its own: not one that has just begun, or is over in a moment.
+  /// True for a transfer that is worth a line: it has received bytes, and is not over in a moment.
   static func isTelling(received: UInt64, total: UInt64?) -> Bool {
     received > 0 && total.map { $0 > 64 << 10 } ?? true
   }
 
-  /// - Parameter parts: the first one stands in front, and is as wide as what goes on is indented.
+  /// - Parameter parts: the parts of the line. The first one is at the front, and its width is the indent of
+  ///   further lines.
   private static func fold(_ parts: [String], _ width: Int) -> [String] {
     let indent = String(repeating: " ", count: min(Columns.width(parts[0]), max(0, width / 3)))
     var lines: [String] = []

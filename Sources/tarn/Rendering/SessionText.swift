@@ -3,7 +3,7 @@ import TarnRuntime
 
 /// Sessions, their tasks and events, as lines.
 enum SessionText {
-  /// `backup: 2 running, 3 finished; events up to 9, acknowledged up to 4`.
+  /// Returns the line of a session: `backup: 2 running, 3 finished; 5 events not acknowledged`.
   static func line(_ session: SessionDocument) -> String {
     let tasks = TaskState.allCases.compactMap { state in
       session.tasks[state.rawValue].map { "\(Numbers.grouped($0)) \(state.rawValue)" }
@@ -37,7 +37,8 @@ enum SessionText {
     return parts.joined(separator: "  ")
   }
 
-  /// What lets a task go on that waits for an answer; nil for one that goes on by itself, or has ended.
+  /// Returns the command that continues a task waiting for an answer; `nil` for one that continues by itself,
+  /// or has ended.
   static func step(_ task: TaskRecord, of session: String) -> String? {
     guard task.state == .waiting, task.nextAttempt == nil else { return nil }
     let answer = "tarn session answer \(session) \(task.number)"
@@ -52,7 +53,7 @@ enum SessionText {
     session.console.data(session.isJSON ? JSONText.line(event) : line(event))
   }
 
-  /// `12  2026-11-28T12:00:00Z  finished  3  /srv/a.iso  1.2 GiB`.
+  /// Returns the line of an event: `12  2026-11-28T12:00:00Z  finished  3  /srv/a.iso  1.2 GiB`.
   static func line(_ event: SessionEvent) -> String {
     var parts = ["\(event.number)", event.time.rfc3339, event.code.rawValue]
     if let task = event.task { parts.append("\(task)") }

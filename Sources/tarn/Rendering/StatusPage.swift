@@ -1,25 +1,25 @@
-/// What a status shows, in parts: of the lists a screen shows as much as it has rows for.
+/// The parts of a status. A screen shows as much of its lists as it has rows for.
 struct StatusPage {
   /// A list under a title.
   struct Section {
-    /// Empty for none.
+    /// The title; empty for none.
     var title = ""
     var rows: [String] = []
-    /// So many are left out already, and the command that shows them; empty for none.
+    /// The number of rows that are left out already, and the command that shows them; empty for none.
     var more = 0
     var command = ""
 
     var isEmpty: Bool { rows.isEmpty && more == 0 }
 
-    /// All of it.
+    /// All lines.
     var lines: [String] { lines(atMost: .max) }
 
-    /// As many lines as it would like.
+    /// The number of all lines.
     var count: Int {
       isEmpty ? 0 : (title.isEmpty ? 0 : 1) + rows.reduce(0) { $0 + Self.height($1) } + (more > 0 ? 1 : 0)
     }
 
-    /// Where not all rows have room the last line says how many there are beside.
+    /// Returns at most a number of lines. When rows are left out, the last line tells how many.
     func lines(atMost most: Int) -> [String] {
       guard !isEmpty, most > 0 else { return [] }
       let head = title.isEmpty ? [] : [title]
@@ -32,17 +32,17 @@ struct StatusPage {
         room -= Self.height(row)
       }
       let left = rows.count - shown.count + more
-      // The title alone would say nothing.
+      // The title alone would tell nothing.
       if !isWhole, most <= head.count { return ["\(title) \(Numbers.grouped(left))"] }
       let hint = command.isEmpty ? "" : ": \(command)"
       return head + shown.flatMap { $0.split(separator: "\n").map(String.init) }
         + (left > 0 ? ["  and \(Numbers.grouped(left)) more\(hint)"] : [])
     }
 
-    /// A row may be of several lines.
+    /// The lines of a row, which may have several.
     private static func height(_ row: String) -> Int { row.count { $0 == "\n" } + 1 }
 
-    /// No line is wider: rows go on in the next line.
+    /// Wraps the rows, so that no line is wider.
     func folded(_ width: Int) -> Section {
       var section = self
       section.rows = rows.map { row in
@@ -52,16 +52,16 @@ struct StatusPage {
     }
   }
 
-  /// Always shown.
+  /// The lines that are always shown.
   var head: [String] = []
-  /// A table of several.
+  /// The table of several mirrors.
   var mirrors = Section()
   var problems = Section()
   var transfers = Section()
-  /// What to type next.
+  /// The commands to type next.
   var next: [String] = []
 
-  /// No line is wider: what does not fit goes on in the next line.
+  /// Wraps all parts, so that no line is wider.
   func folded(_ width: Int) -> StatusPage {
     var page = self
     page.head = head.flatMap { Columns.wrapped($0, width) }
@@ -72,7 +72,8 @@ struct StatusPage {
     return page
   }
 
-  /// For a screen: problems come before transfers, and each list gets its share of the rows.
+  /// Returns the lines for a screen: problems come before transfers, and each list gets its share of the
+  /// rows.
   func lines(rows: Int) -> [String] {
     let sections = [problems, mirrors, transfers]
     var shares = sections.map { _ in 0 }

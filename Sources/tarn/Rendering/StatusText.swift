@@ -4,9 +4,9 @@ import TarnEngine
 
 /// The state of mirrors at a glance, for people.
 enum StatusText {
-  /// One mirror.
+  /// Returns the status of one mirror.
   ///
-  /// - Parameter isLong: with its options, and all of its transfers that are known.
+  /// - Parameter isLong: true to show its options, and all of its known transfers.
   static func card(
     _ document: StatusDocument, now: Timestamp, style: Style, isLong: Bool = false
   ) -> [String] {
@@ -16,14 +16,14 @@ enum StatusText {
     return page.head + page.transfers.lines + page.problems.lines + page.next
   }
 
-  /// The same in parts.
+  /// Returns the status of one mirror, in parts.
   private static func page(_ document: StatusDocument, now: Timestamp, style: Style) -> StatusPage {
     let state = word(document)
     let mirror = called(document)
     var rows =
       isUnread(document)
       ? [] : [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
-    // Both are RFC 3339 in UTC, so that text sorts as time does.
+    // Both are RFC 3339 in UTC, so they sort as text.
     if let attempt = document.lastAttempt, attempt > document.lastSuccess ?? "" {
       rows.append(("last pass", moment(attempt, now: now)))
     }
@@ -74,7 +74,7 @@ enum StatusText {
     "  \(Columns.padded(title, 12))  \(text)"
   }
 
-  /// `--delete --limit-rate 500KiB/s`, and where they come from; nil where that cannot be known.
+  /// Returns `--delete --limit-rate 500KiB/s` and the origin of the options; `nil` when they are unknown.
   private static func options(_ document: StatusDocument) -> String? {
     guard let named = document.options else { return nil }
     let words = Message.safe(PassOptions(named: named).words.joined(separator: " "))
@@ -84,23 +84,23 @@ enum StatusText {
       : "\(words) (remembered; to take one back: tarn config unset \(called(document)) OPTION)"
   }
 
-  /// For a list of several.
+  /// Returns the options of one mirror as a line, for a list of several.
   static func optionLines(_ document: StatusDocument) -> [String] {
     options(document).map { ["options of \(called(document)): \($0)"] } ?? []
   }
 
-  /// `43%, 610 MiB of 1.4 GiB, 12.3 MiB/s, ETA 0:42`; nil while nothing is put in place.
+  /// Returns `43%, 610 MiB of 1.4 GiB, 12.3 MiB/s, ETA 0:42`; `nil` while no files are transferred.
   ///
-  /// - Parameter isShort: without the bytes.
+  /// - Parameter isShort: true to leave out the bytes.
   private static func progress(_ document: StatusDocument, isShort: Bool = false) -> String? {
     guard document.process != nil, let progress = document.progress else { return nil }
     return ProgressText.share(progress, countsFiles: false, countsBytes: !isShort).joined(separator: ", ")
   }
 
-  /// An agent has told of it; else its ledger has.
+  /// True when an agent has told the status, false when it is from the ledger.
   private static func hasAgent(_ document: StatusDocument) -> Bool { document.nextRunReason != nil }
 
-  /// nil without an agent.
+  /// Returns how the folder is watched; `nil` without an agent.
   private static func watch(_ document: StatusDocument) -> String? {
     guard hasAgent(document) else { return nil }
     switch document.watch.mode {
@@ -112,24 +112,24 @@ enum StatusText {
     }
   }
 
-  /// An agent keeps it, and cannot watch it.
+  /// True when an agent keeps the mirror and cannot watch it.
   private static func isPolled(_ document: StatusDocument) -> Bool {
     hasAgent(document) && document.watch.mode == "polling"
       && document.watch.reason != WatchState.starting && document.lastAttempt != nil
   }
 
-  /// Why a mirror is not watched, in one line: for a list of several. nil where it is.
+  /// Returns why a mirror is not watched, as one line for a list of several; `nil` when it is.
   private static func polling(_ document: StatusDocument) -> String? {
     guard isPolled(document), let watch = watch(document) else { return nil }
     return "  \(called(document)): \(watch)"
   }
 
-  /// That the agent does not keep a mirror so far, in one line: for a list of several.
+  /// Returns one line for a list of several when the agent does not keep the mirror yet; otherwise `nil`.
   private static func unkept(_ document: StatusDocument) -> String? {
     document.awaitsReload == true ? "  \(called(document)): next run \(awaitsReload)" : nil
   }
 
-  /// A configured mirror by its name, others by their folder; as a word of a command.
+  /// Returns the name of a configured mirror, or the folder of another one, as a word of a command.
   private static func called(_ document: StatusDocument) -> String {
     ShellWord.quote(hasName(document) ? document.name : document.folder)
   }
@@ -138,11 +138,11 @@ enum StatusText {
     !document.name.isEmpty && !document.name.contains("/")
   }
 
-  /// Several mirrors.
+  /// Returns the status of several mirrors.
   ///
   /// - Parameters:
-  ///   - width: of the terminal; nil where lines may have any length.
-  ///   - names: of those of which something else says why they are failing.
+  ///   - width: the columns of the terminal; `nil` when lines may have any length.
+  ///   - names: the mirrors whose failures are explained elsewhere.
   static func table(
     _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int? = nil,
     explained names: [String] = []
@@ -156,7 +156,8 @@ enum StatusText {
       + documents.compactMap(unkept) + page.next
   }
 
-  /// A live screen: of several mirrors their table, and transfers and problems of all of them.
+  /// Returns a live screen. For several mirrors it has their table, and the transfers and problems of all of
+  /// them.
   static func live(
     _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int? = nil
   ) -> StatusPage {
@@ -167,11 +168,11 @@ enum StatusText {
   private static func page(
     _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int?
   ) -> StatusPage {
-    // What only a person can let go comes first: others may mend themselves.
+    // First what only a person can resolve: other problems may resolve themselves.
     let urgent = documents.filter { $0.held != nil } + documents.filter { $0.held == nil }
     var next: [String] = []
     for document in urgent {
-      // One reload is for all mirrors.
+      // One reload serves all mirrors.
       guard let command = command(document, mirror: called(document)), !next.contains("next: \(command)")
       else { continue }
       next.append("next: \(command)")
@@ -191,7 +192,7 @@ enum StatusText {
 
   private static let mostNext = 3
 
-  /// A mirror in two lines, where the terminal is too narrow for a table.
+  /// Returns a mirror in two lines, when the terminal is too narrow for a table.
   private static func paragraph(_ document: StatusDocument, now: Timestamp, style: Style) -> String {
     let state = word(document)
     let name = Printable.escape(hasName(document) ? document.name : document.folder)
@@ -232,7 +233,8 @@ enum StatusText {
     return StatusPage.Section(title: table[0], rows: Array(table.dropFirst()))
   }
 
-  /// What a live screen of several mirrors shows below their table: transfers and problems of all of them.
+  /// Returns what a live screen shows below the table of several mirrors: transfers and problems of all of
+  /// them.
   private static func beside(_ documents: [StatusDocument], style: Style) -> StatusPage {
     var all = StatusDocument(name: "", feed: "", folder: "", state: "idle")
     for document in documents {
@@ -257,7 +259,7 @@ enum StatusText {
     return StatusPage(problems: problems, transfers: transfers(all))
   }
 
-  /// Why a mirror is failing, in one line: for a list of several. nil where that is no failure.
+  /// Returns why a mirror is failing, as one line for a list of several; `nil` when it is not failing.
   private static func reason(_ document: StatusDocument) -> String? {
     if let failure = document.lastFailure {
       let mend = hint(document).map { "; \(Message.safe($0))" } ?? ""
@@ -278,19 +280,19 @@ enum StatusText {
     case "idle": document.lastSuccess == nil ? ("never synced", .warning) : ("in sync", .good)
     case "held", "interrupted", "paused": (document.state, .warning)
     case "failing": ("failing", .bad)
-    // The agent's own number is said of the agent.
+    // The lines about the agent show its process.
     case _ where document.run != nil: (document.state, .strong)
     default: (document.process.map { "\(document.state), process \($0)" } ?? document.state, .strong)
     }
   }
 
-  /// Nothing is known of it but why.
+  /// True when nothing is known of the mirror but the reason why.
   private static func isUnread(_ document: StatusDocument) -> Bool {
     document.feed.isEmpty && document.lastFailure != nil && document.lastSuccess == nil
       && document.lastAttempt == nil
   }
 
-  /// `in 5 minutes`, `now`, `in 2 minutes (after a failure)`; nil when nothing is planned.
+  /// Returns `in 5 minutes`, `now` or `in 2 minutes (after a failure)`; `nil` when nothing is planned.
   private static func nextRun(_ document: StatusDocument, now: Timestamp) -> String? {
     guard let reason = document.nextRunReason else { return nil }
     guard let at = document.nextRun.flatMap({ Timestamp(rfc3339: $0) }) else {
@@ -298,7 +300,7 @@ enum StatusText {
     }
     let seconds = at.seconds - now.seconds
     let when = seconds < 1 ? "now" : "in \(Durations.span(seconds))"
-    // What has a time to come is not late.
+    // A pass whose time is still to come is not overdue.
     if reason == "catching-up", document.lastAttempt == nil || seconds >= 1 { return when }
     let why =
       ["backing-off": " (after a failure)", "catching-up": " (overdue)", "asked": " (as the server asked)"][
@@ -306,7 +308,7 @@ enum StatusText {
     return when + (why ?? "")
   }
 
-  /// An agent that has just begun to keep it has its first pass before it.
+  /// True when the agent has just begun to keep the mirror, and its first pass is still to come.
   private static func isYetToBegin(_ document: StatusDocument) -> Bool {
     document.nextRunReason == "catching-up" && document.lastAttempt == nil && document.lastFailure == nil
   }
@@ -334,7 +336,7 @@ enum StatusText {
     return ([current] + size + others).joined(separator: ", ")
   }
 
-  /// That nothing of the feed is wanted, though it names something.
+  /// Tells that nothing of the feed is wanted, though it names something; otherwise `nil`.
   private static func leftOut(_ document: StatusDocument) -> String? {
     let age = document.options?[PassOptions.Name.maxAge.rawValue]?.last
     let patterns = [PassOptions.Name.include, .exclude].flatMap { document.options?[$0.rawValue] ?? [] }
@@ -353,14 +355,14 @@ enum StatusText {
     return "\(age(text, now: now)) (\(Printable.escape(text)))"
   }
 
-  /// Of one mirror, on paper.
+  /// The transfers shown for one mirror outside of a live screen, at most.
   static let mostTransfers = 10
 
   private static func waiting(_ document: StatusDocument) -> Int {
     document.waitingTransfers ?? document.transfers.count { $0.isWaiting }
   }
 
-  /// With the feed, as one of them.
+  /// Returns the transfers, with the feed as one of them.
   private static func listed(_ document: StatusDocument) -> [StatusDocument.Transfer] {
     guard let feed = document.feedTransfer else { return document.transfers }
     let first = StatusDocument.Transfer(
@@ -368,7 +370,7 @@ enum StatusText {
     return [first] + document.transfers
   }
 
-  /// Those that run, and how many wait.
+  /// Returns the running transfers, and the number of those that wait.
   static func transfers(_ document: StatusDocument, most: Int = .max) -> StatusPage.Section {
     let running = listed(document).filter { !$0.isWaiting }
     let waiting = waiting(document)
@@ -387,7 +389,7 @@ enum StatusText {
       title: title, rows: rows(telling.prefix(most)), more: running.count - min(telling.count, most))
   }
 
-  /// Also the names of those that wait.
+  /// Returns all transfers, with the names of those that wait.
   private static func allTransfers(_ document: StatusDocument) -> StatusPage.Section {
     let listed = listed(document)
     guard !listed.isEmpty else { return transfers(document) }
@@ -411,13 +413,13 @@ enum StatusText {
     return Table.lines(rows, right: [0, 1, 2, 3], style: Style(isOn: false)).map { "  \($0)" }
   }
 
-  /// The time that is left at this rate; empty when it cannot be told.
+  /// Returns the time that is left at this rate; empty when it is unknown.
   private static func left(_ transfer: StatusDocument.Transfer) -> String {
     guard let total = transfer.total, total > transfer.received, transfer.rate > 0 else { return "" }
     return Durations.clock(Double(total - transfer.received) / Double(transfer.rate))
   }
 
-  /// - Parameter mirror: for the command that shows all; empty for none.
+  /// - Parameter mirror: the mirror for the command that shows all problems; empty for none.
   private static func problems(
     _ document: StatusDocument, mirror: String, style: Style
   ) -> StatusPage.Section {
@@ -433,37 +435,38 @@ enum StatusText {
       return
         "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(text) [\(problem.code)\(attempts)]"
     }
-    // With -v there are no more than that.
+    // With -v no more problems are listed than that.
     let isAll = mirror.isEmpty || document.problems.count >= PassReport.mostProblems
     return StatusPage.Section(
       title: "problems:", rows: rows, more: document.moreProblems,
       command: isAll ? "" : "tarn status -v \(mirror)")
   }
 
-  /// How to mend why the last pass did not do its work: another one alone would meet the same.
+  /// Returns how to correct the failure of the last pass, when another pass alone would fail again.
   static func hint(_ document: StatusDocument) -> String? {
     guard document.process == nil else { return nil }
     return document.hint ?? failedRun(document)?.hint
   }
 
-  /// The agent's last pass, where that is why the mirror is failing.
+  /// Returns the agent's last pass when it is the reason why the mirror is failing.
   private static func failedRun(_ document: StatusDocument) -> StatusDocument.LastRun? {
     document.lastRun.flatMap { $0.message == document.lastFailure ? $0 : nil }
   }
 
-  /// Permission, or the folder itself: a sync by hand fails in the same way.
+  /// True when the failure is about permission or the folder itself: a sync by hand fails in the same way.
   private static func isFutile(_ document: StatusDocument) -> Bool {
     [PassFailure.Kind.permission, .folderUnusable].contains {
       $0.exitStatus == failedRun(document)?.exitStatus
     }
   }
 
-  /// Until when its server wants to be left alone; nil when it does not, or all is well: a feed may ask to be read seldom.
+  /// The time until which the server wants to be left alone; `nil` when it does not. Also `nil` when all is
+  /// well, for a feed may ask to be read seldom.
   private static func wish(_ document: StatusDocument) -> String? {
     document.state == "failing" ? document.askedUntil : nil
   }
 
-  /// The command to type next; nil when there is nothing to do.
+  /// Returns the command to type next; `nil` when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil || isYetToBegin(document) { return nil }
     if document.leftSettings == true {
@@ -475,9 +478,9 @@ enum StatusText {
       let command = "tarn resume \(mirror)"
       return hasAgent(document) ? command : "start an agent (\(AgentText.start)), then: \(command)"
     }
-    // Where passes only plan nothing is to be approved.
+    // With dry-run there is nothing to approve.
     if let held = document.held, document.state != "interrupted", document.dryRun != true {
-      // What the list promises has to come before the old files go.
+      // The files of the list have to arrive before the old ones are deleted.
       if let paused = pausedPath(document) { return "tarn resume \(mirror):\(paused)" }
       let isMissing = document.entries.failed + document.entries.conflict > 0
       let step = isMissing ? explainFirst(document, mirror: mirror) : nil
@@ -490,7 +493,7 @@ enum StatusText {
     if !document.problems.isEmpty, needsPerson(document) {
       return explainFirst(document, mirror: mirror)
     }
-    // Nothing remembers it: a new ledger, in place of one that was damaged or lost.
+    // A new ledger, in place of a damaged or lost one, remembers no feed.
     return document.feed.isEmpty && !hasName(document) ? "tarn sync FEED \(mirror)" : "tarn sync \(mirror)"
   }
 
@@ -498,7 +501,8 @@ enum StatusText {
     document.problems.lazy.compactMap { SyncSummary.explain($0.name, mirror: mirror) }.first
   }
 
-  /// What is left is in conflict, refused or gone from its server: another pass would find the same.
+  /// True when everything left is in conflict, refused or gone from its server: another pass would find the
+  /// same.
   private static func needsPerson(_ document: StatusDocument) -> Bool {
     let counts = document.entries
     guard document.state == "failing", document.lastFailure == nil, counts.pending == 0,
@@ -509,12 +513,12 @@ enum StatusText {
       && failed.allSatisfy { ProblemAdvice.isLasting($0.code) || $0.attempts >= ProblemAdvice.repeated }
   }
 
-  /// A file found no room, and the trash would give some back.
+  /// True when a file found no space, and the trash could give some back.
   private static func lacksSpace(_ document: StatusDocument) -> Bool {
     document.trashBytes > 0 && document.problems.contains { ProblemAdvice.isLackOfSpace($0.code) }
   }
 
-  /// The first path, as a part of a word, where nothing is left but transfers that are paused: no pass begins them.
+  /// Returns the first path, as part of a word, when only paused transfers are left: no pass begins them.
   private static func pausedPath(_ document: StatusDocument) -> String? {
     guard hasAgent(document), hasName(document), document.lastFailure == nil, document.moreProblems == 0,
       document.problems.allSatisfy({ $0.code == "paused" }),
@@ -523,7 +527,7 @@ enum StatusText {
     return document.problems.first.map { ShellWord.quote(bytes: $0.name) }
   }
 
-  /// A pass is needed, or a person: not what `--quiet` is silent about.
+  /// True when the mirror needs neither a pass nor a person; `--quiet` leaves it out.
   static func isCalm(_ document: StatusDocument) -> Bool {
     document.process != nil
       || document.state == "idle" && document.lastSuccess != nil && document.leftSettings != true

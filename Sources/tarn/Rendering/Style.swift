@@ -1,4 +1,4 @@
-/// Colour, or none.
+/// The colours of a text, or none.
 struct Style: Sendable {
   enum Paint: String, Sendable {
     case good = "32"

@@ -2,11 +2,11 @@ import TarnAgent
 import TarnCore
 import TarnEngine
 
-/// What came of a pass, for people.
+/// The result of a pass, for people.
 enum SyncSummary {
   static let mostProblems = 10
 
-  /// - Parameter mirror: as the user would type it.
+  /// - Parameter mirror: the mirror, as the user would type it.
   static func lines(_ report: PassReport, mirror: String, style: Style) -> [String] {
     if report.wasStopped { return stopped(report, mirror: mirror, style: style) }
     if report.isInSync { return inSync(report, style: style) + notes(report, mirror: mirror) }
@@ -18,11 +18,11 @@ enum SyncSummary {
     return [words.doubt, words.leftOut].compactMap { $0.map { "  \(Message.safe($0))" } }
   }
 
-  /// `5 in sync, 2 not: broken, sixth`.
+  /// Returns `5 in sync, 2 not: broken, sixth`.
   ///
   /// - Parameters:
-  ///   - names: as the user would type them, of all that were to be worked on.
-  ///   - inSync: of the first of them, as many as were worked on.
+  ///   - names: all mirrors to be worked on, as the user would type them.
+  ///   - inSync: whether each is in sync, for the first mirrors, as many as were worked on.
   static func ofSeveral(_ names: [String], _ inSync: [Bool]) -> String {
     let others = names.enumerated().filter { index, _ in index >= inSync.count || !inSync[index] }.map(
       \.element)
@@ -31,14 +31,14 @@ enum SyncSummary {
       ? good : "\(good), \(Numbers.grouped(others.count)) not: \(others.joined(separator: ", "))"
   }
 
-  /// Feeds such as checksum lists give no sizes: then no bytes are told.
+  /// Returns the files and their bytes. Feeds such as checksum lists give no sizes; then no bytes are shown.
   private static func amount(_ files: String, _ bytes: UInt64) -> String {
     bytes > 0 ? "\(files), \(Units.show(bytes))" : files
   }
 
   // MARK: In sync
 
-  /// `in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s`.
+  /// Returns `in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s`.
   private static func inSync(_ report: PassReport, style: Style) -> [String] {
     let deeds = deeds(report.counts)
     var done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
@@ -78,7 +78,7 @@ enum SyncSummary {
         "  \(Numbers.count(counts.unlisted, "file")) \(what); what --delete would do: tarn plan --delete \(mirror)"
       )
     }
-    // Once, as a rule: what has come is told, and no more.
+    // Told only after changes, which usually means once.
     if counts.hasChanges, lacksList(report) {
       notes.append("  the list itself is not kept in the mirror, for its address has a query")
     }
@@ -112,7 +112,7 @@ enum SyncSummary {
     if let held = report.held {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id)\(held.why)")
-      // What the list promises has to come before the old files go.
+      // The files of the list have to arrive before the old ones are deleted.
       let isMissing = counts.failed + counts.conflict + report.paused > 0
       let step = isMissing ? next(report, mirror: mirror) : nil
       lines.append("next: \(step ?? "tarn approve \(mirror) \(held.id)")")
@@ -122,7 +122,8 @@ enum SyncSummary {
     return lines
   }
 
-  /// Of a host that cannot be reached there is nothing to explain at first: another pass may reach it.
+  /// Returns the command to type next. A host that cannot be reached needs no explanation at first: another
+  /// pass may reach it.
   private static func next(_ report: PassReport, mirror: String) -> String? {
     let own = report.problems.lazy.filter {
       !SharedCause.isOfHost($0.code) || $0.attempts >= ProblemAdvice.repeated
@@ -131,15 +132,16 @@ enum SyncSummary {
     return report.problems.contains { SharedCause.isOfHost($0.code) } ? "tarn sync \(mirror)" : nil
   }
 
-  /// - Parameter name: of a problem.
-  /// - Returns: nil for what cannot be asked for: no argument holds a NUL, and the folder itself is no path below it.
+  /// - Parameter name: the name in a problem.
+  /// - Returns: `nil` for a name that cannot be asked for: no argument holds a NUL, and the folder itself is
+  ///   no path below it.
   static func explain(_ name: [UInt8], mirror: String) -> String? {
     guard !name.contains(0), name != Array(".".utf8) else { return nil }
     let end = name.first == UInt8(ascii: "-") ? "-- " : ""
     return "tarn explain \(end)\(mirror) \(ShellWord.quote(bytes: name))"
   }
 
-  /// - Parameter showAll: the command that shows all of them.
+  /// - Parameter showAll: the command that shows all problems.
   static func problems(_ report: PassReport, showAll: String, style: Style) -> [String] {
     let groups = ProblemGroup.groups(of: report.problems, by: SharedCause.of)
     let shown = groups.prefix(mostProblems)
@@ -149,7 +151,7 @@ enum SyncSummary {
       return
         "  \(style.paint(Columns.padded(group.first.kind.rawValue, width), .bad))  \(text) [\(group.first.code)]"
     }
-    // A full list leaves problems out; the counts know of all.
+    // A full list leaves problems out; the counts include all.
     let isFull = report.problems.count >= PassReport.mostProblems
     let all = isFull ? max(report.problems.count, report.counts.wanting) : report.problems.count
     let more = all - shown.reduce(0) { $0 + $1.count }

@@ -1,4 +1,4 @@
-/// Rows under one another, each column as wide as its widest cell.
+/// A table whose columns are as wide as their widest cells.
 enum Table {
   struct Cell {
     var text: String
@@ -10,7 +10,7 @@ enum Table {
     }
   }
 
-  /// - Parameter right: the columns of numbers.
+  /// - Parameter right: the indexes of right-aligned columns.
   static func lines(_ rows: [[Cell]], right: Set<Int> = [], style: Style) -> [String] {
     var widths: [Int] = []
     for row in rows {
@@ -20,7 +20,7 @@ enum Table {
       }
     }
     return rows.map { row in
-      // Blanks behind the last word only show when they are copied.
+      // Trailing blanks would only be noticed in copied text.
       let row = row.prefix((row.lastIndex { !$0.text.isEmpty } ?? -1) + 1)
       return row.enumerated().map { column, cell in
         let isLast = column == row.count - 1 && !right.contains(column)

@@ -1,8 +1,8 @@
 import TarnCore
 
-/// Texts of problems as they are told in one line.
+/// Shortens the texts of problems for one line.
 enum Brief {
-  /// Safe to print; of a digest only its front, for the whole one is told by `explain` and as JSON.
+  /// Returns a text that is safe to print, with only the front of digests; `explain` and JSON show the whole.
   static func text(_ text: String) -> String {
     var brief = ""
     var run: [Character] = []
@@ -18,16 +18,16 @@ enum Brief {
     return String(brief.dropLast())
   }
 
-  /// SHA-1 has so many digits, the shortest digest that is checked.
+  /// The hexadecimal digits of SHA-1, the shortest digest that is checked.
   private static let digestDigits = 40
 }
 
 extension HeldPlan {
-  /// ` (the list is empty)`; empty for what an older Tarn held.
+  /// Returns ` (the list is empty)`; empty for a plan that an older Tarn held.
   var why: String { reason.isEmpty ? "" : " (\(Message.safe(reason)))" }
 }
 
 extension Problem {
-  /// `path: message [code]`.
+  /// The problem as a line: `path: message [code]`.
   var line: String { "\(Printable.escape(name)): \(Brief.text(message)) [\(code)]" }
 }

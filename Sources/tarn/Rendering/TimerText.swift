@@ -3,24 +3,24 @@ import TarnCore
 
 /// A systemd timer and the service that it starts, for one mirror: systemd.timer(5), systemd.unit(5).
 ///
-/// The system's service is an instance of `tarn@.service` with a drop-in; a user's stands by itself.
+/// The system's service is an instance of `tarn@.service` with a drop-in; a user's is complete.
 struct TimerText {
-  /// Absolute.
+  /// The absolute path of the program.
   let program: String
-  /// Of `tarn sync`.
+  /// The arguments of `tarn sync`.
   let arguments: [String]
-  /// The mirror's, or its folder.
+  /// The mirror's name, or its folder.
   let name: String
-  /// `--config FILE` where it was given.
+  /// The words `--config FILE`, when they were given.
   let config: [String]
   let rhythm: MirrorSettings.Rhythm
-  /// Directories that a pass writes to.
+  /// The directories that a pass writes to.
   let writes: [String]
   let isSystem: Bool
-  /// Names of the credentials that the mirror's settings ask the service for.
+  /// The credentials that the mirror's settings expect from the service, by name.
   var credentials: [String] = []
 
-  /// Without its suffix.
+  /// The name of the unit without its suffix.
   var unit: String { "tarn@\(Self.instance(name))" }
 
   var timerPath: String { "\(directory)/\(unit).timer" }
@@ -29,7 +29,7 @@ struct TimerText {
   private var directory: String { isSystem ? "/etc/systemd/system" : "~/.config/systemd/user" }
   private var systemctl: String { isSystem ? "systemctl" : "systemctl --user" }
 
-  /// The timer.
+  /// The lines of the timer.
   var lines: [String] {
     let word = ShellWord.quote(name)
     let command = (["tarn", "schedule"] + config.map { ShellWord.quote($0) }).joined(separator: " ")
@@ -67,7 +67,7 @@ struct TimerText {
     }
   }
 
-  /// The drop-in of the template, or the whole service of a user.
+  /// The lines of the drop-in for the template, or of a user's whole service.
   var service: [String] {
     let start =
       "ExecStart=" + ([program, "sync", "--no-input"] + arguments).map(Self.argument).joined(separator: " ")
@@ -91,7 +91,7 @@ struct TimerText {
     ] + access + secrets("/etc/tarn/credentials")
   }
 
-  /// The service has the credentials of this unit and no others, not those of `tarn.service`.
+  /// Returns the credentials of this unit, for it does not have those of `tarn.service`.
   private func secrets(_ directory: String) -> [String] {
     guard !credentials.isEmpty else { return [] }
     return ["# The settings name secrets; they may lie elsewhere. A pass without them fails."]
@@ -101,7 +101,7 @@ struct TimerText {
       }
   }
 
-  /// What `ProtectSystem=strict` and `ProtectHome=yes` of the template hide.
+  /// Opens what `ProtectSystem=strict` and `ProtectHome=yes` of the template hide.
   private var access: [String] {
     let isHome = writes.contains { path in
       let parts = path.split(separator: "/")
@@ -115,14 +115,14 @@ struct TimerText {
     path.lastIndex(of: "/").map { String(path[..<$0]) } ?? path
   }
 
-  /// A tilde in quotes would be a name.
+  /// Quotes a path for the shell. A tilde stays outside of the quotes, where it is expanded.
   private static func shell(_ path: String) -> String {
     path.hasPrefix("~/") ? "~/" + ShellWord.quote(String(path.dropFirst(2))) : ShellWord.quote(path)
   }
 
   // MARK: systemd's notations
 
-  /// As `systemd-escape` does it, with `--path` for a folder.
+  /// Escapes a name like `systemd-escape`, with `--path` for a folder.
   static func instance(_ name: String) -> String {
     let isPath = name.hasPrefix("/")
     let trimmed = isPath ? name.split(separator: "/").joined(separator: "/") : name
@@ -143,12 +143,12 @@ struct TimerText {
     return escaped
   }
 
-  /// A value to be read by people: `%` begins a specifier.
+  /// Escapes a value that people read: `%` begins a specifier.
   private static func text(_ value: String) -> String {
     Printable.escape(value).replacing("%", with: "%%")
   }
 
-  /// One word of a list.
+  /// Escapes one word of a list.
   private static func word(_ value: String) -> String {
     let isPlain = value.utf8.allSatisfy { byte in
       byte.isASCIIDigit || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
@@ -170,7 +170,7 @@ struct TimerText {
     return "\"\(quoted)\""
   }
 
-  /// One word of a command line, where `$` begins a variable as well.
+  /// Escapes one word of a command line, where `$` begins a variable as well.
   private static func argument(_ value: String) -> String {
     word(value).replacing("$", with: "$$")
   }

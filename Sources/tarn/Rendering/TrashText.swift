@@ -1,8 +1,8 @@
 import TarnCore
 
-/// What is in the trash, for people.
+/// The contents of the trash, for people.
 enum TrashText {
-  /// - Parameter lifetime: seconds; nil where nothing expires.
+  /// - Parameter lifetime: the seconds that files stay; `nil` when nothing expires.
   static func lines(_ rows: [TrashRow], lifetime: Int64?, mirror: String, now: Timestamp, style: Style)
     -> [String]
   {
@@ -33,7 +33,7 @@ enum TrashText {
     return row.reason == .edited ? "edited by you" : "\(row.reason.rawValue), not Tarn's"
   }
 
-  /// As many characters, 8 at least, as tell each id from every other.
+  /// Returns the number of characters, 8 at least, that distinguish each id from every other.
   static func idLength(_ names: [String]) -> Int {
     let names = names.sorted()
     var length = 8
@@ -45,9 +45,9 @@ enum TrashText {
 }
 
 extension TrashRow {
-  /// When it may be removed; nil when only a person removes it.
+  /// Returns when the file may be removed; `nil` when only a person removes it.
   ///
-  /// - Parameter lifetime: seconds.
+  /// - Parameter lifetime: the seconds that files stay.
   func until(_ lifetime: Int64?) -> Timestamp? {
     guard isOwn, let lifetime else { return nil }
     return when.adding(seconds: lifetime)

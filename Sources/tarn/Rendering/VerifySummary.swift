@@ -1,19 +1,19 @@
 import TarnCore
 import TarnEngine
 
-/// What came of a verification, for people.
+/// The result of a verification, for people.
 enum VerifySummary {
   /// - Parameters:
-  ///   - mirror: as the user would type it.
-  ///   - name: of a mirror of the settings.
-  ///   - repairs: a sync follows.
+  ///   - mirror: the mirror, as the user would type it.
+  ///   - name: the name of a mirror of the settings.
+  ///   - repairs: true when a sync follows.
   static func lines(
     _ report: VerifyReport, mirror: String, configured name: String? = nil, repairs: Bool, style: Style
   ) -> [String] {
     let checked = "\(Numbers.count(report.checked, "file")) checked, \(Units.show(report.bytes)) read"
     if report.wasStopped { return [style.paint("stopped:", .warning) + " \(checked)"] }
     if report.isBlank {
-      // What sync would say itself: the feed has to be given where nothing remembers it.
+      // As sync itself would say: FEED is needed when nothing remembers it.
       let feed = report.knowsFeed ? "" : "FEED "
       let next = repairs ? [] : ["next: tarn sync \(feed)\(mirror)"]
       return [style.paint("nothing verified:", .bad) + " no file is recorded"] + next

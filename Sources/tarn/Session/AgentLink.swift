@@ -6,11 +6,11 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// The way to a running agent: the sockets where one may listen, the first one first.
+/// The connection to a running agent: the sockets where one may listen, in order of preference.
 struct AgentLink: Sendable {
-  /// Looked at one after the other; one that was given explicitly is the only one.
+  /// The sockets, tried one after the other; an explicitly given one is the only one.
   let sockets: [String]
-  /// How long is waited for what.
+  /// The time limits of the connection.
   var limits = ControlClient.Limits()
 
   init(_ sources: SettingsSources) {
@@ -28,7 +28,7 @@ struct AgentLink: Sendable {
 
   /// Asks the first agent that answers.
   ///
-  /// - Throws: `noAgent` when none does; what the agent answered otherwise.
+  /// - Throws: `noAgent` when none does; otherwise the failure that the agent answers.
   func ask<Answer>(_ body: (ControlClient) throws -> Answer) throws(PassFailure) -> Answer {
     guard let answer = try tryAsking(body) else {
       throw PassFailure(
@@ -41,7 +41,7 @@ struct AgentLink: Sendable {
 
   /// Carries out an order for a session.
   ///
-  /// - Throws: of a task that it cannot be carried out for, whether the task has ended.
+  /// - Throws: for a task that the order does not fit, whether it has ended or does not exist.
   func order(_ order: SessionOrder, _ id: String) throws(PassFailure) -> ControlAnswer {
     do throws(PassFailure) {
       return try ask { try $0.order(order, id) }
@@ -60,7 +60,7 @@ struct AgentLink: Sendable {
     }
   }
 
-  /// How all of its mirrors are; redacted for who may know no more. nil when no agent is there.
+  /// Returns the status of all mirrors, redacted for users who may know no more; `nil` without an agent.
   func status(problemLimit: Int) throws(PassFailure) -> StatusAnswer? {
     do throws(PassFailure) {
       return try tryAsking { try $0.status(problemLimit: problemLimit) }
@@ -72,7 +72,7 @@ struct AgentLink: Sendable {
           let answer = try ask(path[...slash] + "status.sock") { try $0.status(problemLimit: problemLimit) }
           if let answer { return answer }
         } catch {
-          // That socket is for everyone: whatever keeps it from answering is the reason.
+          // That socket is open to everyone, so any failure there is the real reason.
           if error.code != "socket-refused" { throw error }
         }
       }
@@ -80,9 +80,9 @@ struct AgentLink: Sendable {
     }
   }
 
-  /// Whether an agent goes by these settings, as it read them: it answers where they have it, and names their files.
+  /// True when an agent runs with these settings: it answers at their socket, and names the same files.
   ///
-  /// - Parameter agent: the one that is meant; nil for whichever answers there.
+  /// - Parameter agent: the agent to compare with; `nil` for any that answers there.
   func isOfTheseSettings(_ session: Session, agent: AgentDocument? = nil) -> Bool {
     guard let own = sockets.first, !Self.wasSilent.withLock({ $0 }),
       let answer = try? ask(own, { try $0.status(problemLimit: 0).agent }), let there = answer,
@@ -91,19 +91,19 @@ struct AgentLink: Sendable {
     return there.settingsCheck == session.sources.paths.command("config check")
   }
 
-  /// All of its mirrors; nil when no agent is there.
+  /// Returns all mirrors of the agent; `nil` without an agent.
   ///
-  /// - Throws: also where this user may know no more than the redacted status, whose folders are none.
+  /// - Throws: also when this user gets only the redacted status, which has no folders.
   func places() throws(PassFailure) -> [Tarn.Place]? {
     try tryAsking { try $0.status(problemLimit: 0).places }
   }
 
-  /// Asks about one mirror, which may be none of the agent's.
+  /// Asks about one mirror, which may not be the agent's.
   ///
-  /// - Parameter body: gets what the agent may know the mirror by: a name, or a folder without links. A mirror of the settings here goes
-  ///   by its folder, for the agent's settings may have its name for another one.
-  /// - Returns: nil when no agent is there, or it does not know this mirror, or is not for this user.
-  /// - Throws: `permission` when nobody else can know the word either.
+  /// - Parameter body: gets the agent's word for the mirror: a name, or a folder without links. A mirror of
+  ///   the settings here goes by its folder, for the agent's settings may have its name for another one.
+  /// - Returns: `nil` when there is no agent, it does not know the mirror, or this user may not ask it.
+  /// - Throws: `permission` when the word may only be known to the agent.
   func tryAsking<Answer>(
     about word: String, _ session: Session, _ body: (ControlClient, String) throws -> Answer
   ) throws(PassFailure) -> Answer? {
@@ -120,10 +120,10 @@ struct AgentLink: Sendable {
     }
   }
 
-  /// What a question to a ledger is asked of: of a name of the agent's the folder that it has.
+  /// Returns the folder whose ledger is asked. For a name that only the agent knows, it is the folder there.
   ///
-  /// - Parameter acts: as for `refuseFaultySettings`.
-  /// - Throws: `permission` when the agent may not be asked, `configuration` as `refuseFaultySettings`.
+  /// - Parameter acts: see `refuseFaultySettings`.
+  /// - Throws: `permission` when the agent may not be asked; `configuration` as `refuseFaultySettings` does.
   func folder(of word: String, _ session: Session, acts: Bool = true) throws(PassFailure) -> String {
     try session.refuseFaultySettings([word], acts: acts)
     if session.configured(word) == nil, let place = session.tarn.place(of: word) { return place.folder }
@@ -134,7 +134,7 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.folder ?? word
   }
 
-  /// What an agent that answers calls the mirror; nil where none has it.
+  /// Returns the agent's name of the mirror; `nil` when no agent has it.
   func name(of word: String, _ session: Session) -> String? {
     guard !Self.wasSilent.withLock({ $0 }) else { return nil }
     let answer = try? tryAsking(about: word, session) { client, mirror in
@@ -143,14 +143,14 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.name
   }
 
-  /// A word that means nothing here, neither as a name nor as a folder, may still be a name of an agent's that may not be
+  /// True for a word that is neither a name nor a folder here. It may be a name of an agent that may not be
   /// asked.
   func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
     !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil
       && access(session.tarn.absolute(word), F_OK) != 0 && errno == ENOENT
   }
 
-  /// That such a word means nothing here, and that the agent may not be asked.
+  /// Returns the failure for such a word: it means nothing here, and the agent may not be asked.
   func refusal(of word: String, _ failure: PassFailure) -> PassFailure {
     PassFailure(
       failure.kind, code: failure.code,
@@ -158,10 +158,10 @@ struct AgentLink: Sendable {
       hint: failure.hint)
   }
 
-  /// An agent did not answer this process in time.
+  /// True once an agent did not answer this process in time.
   static let wasSilent = Locked(false)
 
-  /// The same; nil when no agent is there.
+  /// Asks the first agent that answers; `nil` without an agent.
   func tryAsking<Answer>(_ body: (ControlClient) throws -> Answer) throws(PassFailure) -> Answer? {
     for path in sockets where access(path, F_OK) == 0 || errno != ENOENT {
       if let answer = try ask(path, body) { return answer }
@@ -169,7 +169,7 @@ struct AgentLink: Sendable {
     return nil
   }
 
-  /// - Returns: nil when nobody listens there.
+  /// - Returns: `nil` when nobody listens there.
   private func ask<Answer>(
     _ path: String, _ body: (ControlClient) throws -> Answer
   ) throws(PassFailure) -> Answer? {
@@ -189,18 +189,18 @@ struct AgentLink: Sendable {
 }
 
 extension StatusAnswer {
-  /// Not of a redacted one.
+  /// The places of the mirrors; not for a redacted status.
   var places: [Tarn.Place] { mirrors.map { ($0.name, $0.folder, nil) } }
 }
 
 extension PassFailure {
-  /// The code of an agent that takes connections and tells nothing.
+  /// The code for an agent that accepts connections and does not answer.
   static let silentAgent = "agent-silent"
 
   init(_ failure: ControlFailure) {
     let kind: Kind =
       switch failure.kind {
-      // What the agent has no name for was asked for wrongly; else it is the folder that is not there.
+      // An unknown name is wrong usage; otherwise the folder is missing.
       case .notFound where !failure.code.hasPrefix("no-such-"): .folderUnusable
       case .usage, .notFound, .tooLarge: .usage
       case .permission: .permission

@@ -4,8 +4,8 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// A pass that the agent makes, followed from here: for `tarn sync MIRROR` and `tarn sync FEED FOLDER` of a mirror that an
-/// agent looks after.
+/// Follows a pass that the agent makes: for `tarn sync MIRROR`, and for `tarn sync FEED FOLDER` of a mirror
+/// of the agent.
 struct AgentSync {
   let session: Session
   let link: AgentLink
@@ -13,26 +13,26 @@ struct AgentSync {
   init(session: Session) {
     self.session = session
     var link = AgentLink(session.sources)
-    // Who waits for a pass has time for an agent that is busy.
+    // A user who waits for a pass has time for a busy agent.
     link.limits.telling = link.limits.answering
     self.link = link
   }
 
-  /// What a pass of the agent's came to, as far as it was followed.
+  /// The end of an agent's pass, as far as it was followed.
   struct End {
     var status: ExitStatus
-    /// nil when it was not waited for.
+    /// The last pass; `nil` when it was not waited for.
     var last: StatusDocument.LastRun?
   }
 
-  /// Asks for a pass, and shows how far it is until it has ended. A signal ends the watching, not the pass.
+  /// Asks for a pass, and shows its progress until it has ended. A signal ends the watching, not the pass.
   ///
-  /// - Returns: nil when no agent has this mirror.
+  /// - Returns: `nil` when no agent has this mirror.
   /// - Throws: also `usage`, when the agent's mirror has another feed, or other options than those given.
   func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> End? {
     try session.tarn.refuseEmptyNames(request.folder, request.state)
     let expected = try expectation(request)
-    // What follows a FEED is a folder, whatever mirrors are called.
+    // The word after a FEED is a folder, whatever the names of mirrors are.
     let isFolder = request.name == nil && request.feed != nil
     let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
     guard let order = try ask(word, expected) else {
@@ -42,7 +42,7 @@ struct AgentSync {
     return try follow(order, isOnlyOne: isOnlyOne) { () throws(PassFailure) in try ask(word, expected) }
   }
 
-  /// An agent has that name, and not for this folder: its mirror is not meant.
+  /// Tells that an agent has this name for another folder, and so for another mirror.
   private func tellOther(_ name: String) {
     let answer = try? link.tryAsking { try $0.status(mirrors: [name], problemLimit: 0) }
     guard let other = answer?.mirrors.first else { return }
@@ -54,10 +54,10 @@ struct AgentSync {
 
   /// A pass that was asked for.
   private struct Order {
-    /// What the agent calls it.
+    /// The agent's name for the mirror.
     var mirror: String
     var run: UInt64
-    /// Who took the order: one that is started later knows nothing of it.
+    /// The agent that took the order; one that is started later does not know it.
     var agent: AgentDocument?
 
     func isKnown(to other: AgentDocument?) -> Bool {
@@ -65,10 +65,10 @@ struct AgentSync {
     }
   }
 
-  /// - Returns: nil when no agent has this mirror.
+  /// - Returns: `nil` when no agent has this mirror.
   private func ask(_ word: String, _ expected: ControlExpectation?) throws(PassFailure) -> Order? {
     let answer = try link.tryAsking(about: word, session) { client, mirror in
-      // Before the order: one that is lost in between is given again.
+      // Asked before the order: one that is lost in between is given again.
       let agent = try client.status(mirrors: [mirror], problemLimit: 1).agent
       var command = ControlCommand(.sync, ControlTarget(mirror: mirror))
       command.expected = expected
@@ -78,8 +78,8 @@ struct AgentSync {
     return Order(mirror: answer.mirror ?? word, run: run, agent: agent)
   }
 
-  /// What was given beside the mirror; nil for nothing. The settings that its name was found in are no part of it: the agent goes
-  /// by its own.
+  /// Returns what was given beside the mirror; `nil` for nothing. The settings here are left out, for the
+  /// agent uses its own.
   private func expectation(_ request: SyncRequest) throws(PassFailure) -> ControlExpectation? {
     var expected = ControlExpectation()
     let given = request.given ?? SyncRequest.CommandOverrides(request)
@@ -93,10 +93,10 @@ struct AgentSync {
     return expected == ControlExpectation() ? nil : expected
   }
 
-  /// So long an agent that was ended may take to come back.
+  /// The time to wait for an agent that was ended to come back, at most.
   private static let longestRestart = Duration.seconds(10)
 
-  /// - Parameter again: gives the order to an agent that was started since.
+  /// - Parameter again: repeats the order to an agent that was started since.
   private func follow(
     _ order: Order, isOnlyOne: Bool, again: () throws(PassFailure) -> Order?
   ) throws(PassFailure) -> End {
@@ -138,7 +138,8 @@ struct AgentSync {
         order = anew
         continue
       }
-      // A mirror that went and came back meanwhile knows nothing of the order; any other takes it for the one that it has.
+      // A mirror that was removed and added meanwhile does not know the order. Any other one takes the
+      // repetition for the same order.
       if document.run != order.run, status.agent?.settingsRead != order.agent?.settingsRead {
         guard let anew = try again() else { throw Self.removed(mirror) }
         order = anew
@@ -151,8 +152,8 @@ struct AgentSync {
     return End(status: ExitStatus.stopped(by: Interruption.shared.received))
   }
 
-  /// - Parameter mayBeAway: an agent that does not answer may be on its way back.
-  /// - Returns: nil for such a one.
+  /// - Parameter mayBeAway: true when an agent that does not answer may be restarting.
+  /// - Returns: `nil` for such an agent.
   private func status(of mirror: String, mayBeAway: Bool) throws(PassFailure) -> StatusAnswer? {
     func ask(_ client: ControlClient) throws -> StatusAnswer {
       try client.status(mirrors: [mirror], problemLimit: 10)
@@ -172,7 +173,7 @@ struct AgentSync {
     }
   }
 
-  /// While its pass was waited for.
+  /// Returns the failure for a mirror that was removed while its pass was waited for.
   private static func removed(_ mirror: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "no-such-mirror",
@@ -180,7 +181,7 @@ struct AgentSync {
       hint: "'tarn status' lists the mirrors; a folder is synced without an agent, too: tarn sync FOLDER")
   }
 
-  /// What a log has of it.
+  /// What was last told in a log.
   private struct Told {
     var word = ""
     var time = Instant()
@@ -198,14 +199,15 @@ struct AgentSync {
       let lines = StatusText.transfers(document, most: StatusText.mostTransfers).lines + [line]
       return session.console.draw(lines.flatMap { Columns.wrapped($0, width) })
     }
-    // Off a terminal a line for each change, and one a minute, as of a pass without an agent.
+    // Outside of a terminal there is a line for each change, and one a minute, as for a pass without an
+    // agent.
     let now = session.clock.monotonic()
     guard word != told.word || now - told.time >= .seconds(60) else { return }
     session.console.message("\(session.now.rfc3339) \(line)")
     told = Told(word: word, time: now)
   }
 
-  /// What becomes of the pass with this number, which has not ended.
+  /// Returns the state of the pass with this number, which has not ended.
   static func word(_ document: StatusDocument, _ run: UInt64) -> String {
     switch document.runKind {
     case _ where document.run == run: document.state
@@ -241,7 +243,7 @@ struct AgentSync {
   }
 }
 
-/// The end of a pass of the agent's, as a line of `sync --json`.
+/// The end of an agent's pass, as a line of `sync --json`.
 struct AgentSummary: Encodable {
   var schema = SyncRun.schema
   var type: String
@@ -250,10 +252,11 @@ struct AgentSummary: Encodable {
   var code: String
   var message: String
   var hint: String?
-  /// What the pass did, as in the summary of a pass without an agent; none of a pass that failed before it did anything.
+  /// The counts of the pass, as in the summary of a pass without an agent; left out when it failed before it
+  /// did anything.
   var counts: [String: Int]?
   var bytes: [String: UInt64]?
-  /// How the mirror is now, as in `status --json`.
+  /// The status of the mirror now, as in `status --json`.
   var mirror: StatusDocument
 
   init(_ document: StatusDocument, _ last: StatusDocument.LastRun, isOnlyOne: Bool) {

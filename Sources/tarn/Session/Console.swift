@@ -1,17 +1,17 @@
 import Glibc
 import TarnRuntime
 
-/// Standard output and standard error of the process, and the block at the bottom of a terminal. Any thread:
-/// lines are written whole, in the order of the calls, and a slow reader holds the callers back.
+/// Standard output and standard error of the process, and the block at the bottom of a terminal. Callable on
+/// any thread. Lines are written whole, in the order of the calls, and a slow reader blocks the callers.
 final class Console: Sendable {
   static let shared = Console()
 
   private struct State {
-    /// Data that is not yet written.
+    /// The data that is not written yet.
     var buffer: [UInt8] = []
-    /// errno of the first write to standard output that failed; 0 before.
+    /// The errno of the first failed write to standard output; 0 before that.
     var failure: Int32 = 0
-    /// The lines that stand at the bottom of the terminal now.
+    /// The lines of the block that is shown now.
     var block: [String] = []
     var outlivesReader = false
   }
@@ -19,7 +19,7 @@ final class Console: Sendable {
   private let turns = Turns()
   private static let largestBuffer = 1 << 16
 
-  /// Data: goes to standard output with a line end.
+  /// Writes data to standard output with a line end.
   ///
   /// - Parameter now: false to gather up to 64 KiB before it is written.
   func data(_ line: String, now: Bool = true) {
@@ -31,7 +31,7 @@ final class Console: Sendable {
     if now || isFull { flush() }
   }
 
-  /// A message: goes to standard error with a line end, above the block if there is one.
+  /// Writes a message to standard error with a line end, above the block if there is one.
   func message(_ line: String) {
     turns.take {
       let block = state.withLock { $0.block }
@@ -40,8 +40,8 @@ final class Console: Sendable {
     }
   }
 
-  /// Replaces the block at the bottom of the terminal that standard error is; none for no lines. The cursor
-  /// stays visible all the time, so nothing has to be put right when the process is killed.
+  /// Replaces the block at the bottom of the terminal on standard error; without lines it is removed. The
+  /// cursor stays visible, so nothing has to be restored when the process is killed.
   func draw(_ lines: [String]) {
     turns.take {
       let before = state.withLock { state in
@@ -54,22 +54,21 @@ final class Console: Sendable {
     }
   }
 
-  /// Text without a line end, such as a question, on standard error.
+  /// Writes text without a line end, such as a question, to standard error.
   func prompt(_ text: String) {
     turns.take { _ = writeAll(STDERR_FILENO, Array(text.utf8)) }
   }
 
-  /// Raw text on standard output, such as a screen of `status --watch`.
+  /// Writes raw text to standard output, such as a screen of `status --watch`.
   func frame(_ text: String) {
     state.withLock { $0.buffer += text.utf8 }
     flush()
   }
 
-  /// Standard output could not be written: what is shown on it is for nobody.
+  /// True when standard output could not be written: nobody sees what is shown there.
   var isBroken: Bool { state.withLock { $0.failure != 0 } }
 
-  /// From now on a reader of standard output that goes away does not end the process: what runs changes
-  /// things.
+  /// Lets the process survive when the reader of standard output goes away, for the command changes things.
   func outliveReader() {
     state.withLock { $0.outlivesReader = true }
   }
@@ -81,21 +80,21 @@ final class Console: Sendable {
         return (state.buffer, state.failure)
       }
       guard failure == 0, !bytes.isEmpty else { return }
-      // On a terminal the data takes the block's place, and the block stands below it then.
+      // On a terminal the data takes the block's place, and the block follows below.
       let block = Terminal.output.isTerminal ? state.withLock { $0.block } : []
       if !block.isEmpty { _ = writeAll(STDERR_FILENO, Array(Self.erasing(block).utf8)) }
       let number = writeAll(STDOUT_FILENO, bytes)
       if !block.isEmpty { _ = writeAll(STDERR_FILENO, Array(block.joined(separator: "\n").utf8)) }
       guard number != 0 else { return }
-      // The reader has seen enough: that is no failure, `tarn plan | head` is in order.
+      // The reader has seen enough; that is no failure, as in `tarn plan | head`.
       if number == EPIPE, !state.withLock({ $0.outlivesReader }) { _exit(0) }
       state.withLock { $0.failure = number }
     }
   }
 
-  /// Writes what is left.
+  /// Writes the remaining data.
   ///
-  /// - Returns: the exit status: another one when the data could not be written.
+  /// - Returns: the exit status, which changes when the data could not be written.
   func finish(_ status: Int32) -> Int32 {
     draw([])
     flush()
@@ -105,14 +104,14 @@ final class Console: Sendable {
     return status == 0 ? ExitStatus.inputOutput.rawValue : status
   }
 
-  /// Goes up to the block's first line and clears from there.
+  /// Moves to the block's first line and clears from there.
   private static func erasing(_ block: [String]) -> String {
     guard !block.isEmpty else { return "" }
     return "\r" + (block.count > 1 ? "\u{1B}[\(block.count - 1)A" : "") + "\u{1B}[J"
   }
 }
 
-/// - Returns: errno, 0 when all is written.
+/// - Returns: the errno, or 0 when everything is written.
 private func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
   var offset = 0
   while offset < bytes.count {
@@ -131,7 +130,7 @@ private func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
   return 0
 }
 
-/// What the C library says of an errno.
+/// Returns the text of strerror(3).
 func errorText(_ number: Int32) -> String {
   strerror(number).map { String(cString: $0) } ?? "error \(number)"
 }

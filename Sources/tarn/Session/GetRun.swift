@@ -3,7 +3,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// Downloads files, and shows how far they are.
+/// Downloads files, and shows the progress.
 struct GetRun {
   static let schema = "tarn-get/1"
   let session: Session
@@ -24,7 +24,7 @@ struct GetRun {
     }
   }
 
-  /// A home that is missing is as good as none, and looks otherwise.
+  /// Explains a missing directory of $HOME, which counts as no home.
   private static func explained(_ failure: PassFailure) -> PassFailure {
     guard failure.code == "no-state-directory", let home = environment("HOME"), !home.isEmpty else {
       return failure
@@ -36,7 +36,7 @@ struct GetRun {
     return failure
   }
 
-  /// What stands for each task in what is shown.
+  /// Returns the names that stand for the tasks in what is shown.
   private func names(of request: GetRequest) -> @Sendable (RelativePath) -> RelativePath {
     let names = request.tasks.map { task in
       let last = (TaskPlace(task.to)?.name ?? SuggestedName.name(disposition: nil, url: task.url))
@@ -48,7 +48,7 @@ struct GetRun {
     }
   }
 
-  /// On another thread.
+  /// Reports a task that has ended. Runs on another thread.
   private func tell(_ task: TaskRecord, _ narrator: Narrator, isOnlyOne: Bool) {
     if session.isJSON { return session.console.data(JSONText.line(task)) }
     if task.state == .finished {
@@ -64,7 +64,7 @@ struct GetRun {
     }
   }
 
-  /// What helps against a failure; nil where its message says all.
+  /// Returns what helps against a failure; `nil` when its message is enough.
   private static func hint(_ task: TaskRecord) -> String? {
     switch task.code {
     case FolderFailure.Code.exists.rawValue:
@@ -85,7 +85,7 @@ struct GetRun {
     return report.tasks.count > 1 ? .partial : Self.status(of: first)
   }
 
-  /// Of the only one.
+  /// Returns the status for a single file.
   private static func status(of task: TaskRecord) -> ExitStatus {
     let code = task.code ?? ""
     if let failure = FolderFailure.Code(rawValue: code) {

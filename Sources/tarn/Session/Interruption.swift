@@ -3,8 +3,8 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// What the signals do: the first SIGINT, SIGTERM or SIGHUP (the terminal is gone) asks what runs to stop, the second
-/// ends the process at once; SIGUSR1 prints how far it is.
+/// Handles signals. The first SIGINT, SIGTERM or SIGHUP (the terminal is gone) asks the work to stop; the
+/// second ends the process at once. SIGUSR1 prints the progress.
 final class Interruption: Sendable {
   static let shared = Interruption()
 
@@ -15,18 +15,18 @@ final class Interruption: Sendable {
     var announce: (@Sendable () -> Void)?
     var report: (@Sendable () -> Void)?
     var restore: (@Sendable () -> Void)?
-    /// For a service: SIGHUP means to read the settings again.
+    /// Reads the settings again at SIGHUP, for a service.
     var reload: (@Sendable () -> Void)?
-    /// When what the first signal asks for was begun.
+    /// The time when the work was asked to stop.
     var asked: Instant?
   }
   private let state = Locked(State())
 
-  /// The signal that asked to stop; nil when none did.
+  /// The signal that asked to stop; `nil` when none did.
   var received: Int32? { state.withLock { $0.received } }
 
-  /// Call it before any other thread is made. A signal that the parent process ignores, as nohup and `&` in
-  /// scripts have it, stays ignored.
+  /// Starts the handling. To be called before any other thread is made. A signal that the parent process
+  /// ignores, as nohup and `&` in scripts do, stays ignored.
   func start() {
     let signals = [SIGUSR1] + [SIGINT, SIGTERM, SIGHUP].filter { !isIgnored($0) }
     // Without the thread the signals keep their default action, which the folder survives as well.
@@ -36,7 +36,7 @@ final class Interruption: Sendable {
 
   /// - Parameters:
   ///   - stop: set by the first signal.
-  ///   - announce: called then.
+  ///   - announce: called at the first signal.
   ///   - report: called at SIGUSR1.
   func arm(
     _ stop: StopFlag, announce: @escaping @Sendable () -> Void, report: @escaping @Sendable () -> Void
@@ -50,8 +50,8 @@ final class Interruption: Sendable {
     if wasReceived { stop.set() }
   }
 
-  /// For `tarn agent`: the first SIGINT or SIGTERM calls `end`, the second `abandon`, and ends the process at once, with 0 as the
-  /// first does; SIGHUP calls `reload`.
+  /// Handles the signals of `tarn agent`. The first SIGINT or SIGTERM calls `end`. The second calls `abandon`
+  /// and ends the process at once, with 0 as the first does. SIGHUP calls `reload`.
   func attend(
     end: @escaping @Sendable () -> Void, abandon: @escaping @Sendable () -> Void,
     reload: @escaping @Sendable () -> Void
@@ -67,7 +67,7 @@ final class Interruption: Sendable {
     if wasReceived { end() }
   }
 
-  /// A signal ends the process from now on.
+  /// Lets a signal end the process from now on.
   func disarm() {
     state.withLock { state in
       state.stop = nil
@@ -76,13 +76,14 @@ final class Interruption: Sendable {
     }
   }
 
-  /// What to do to the terminal before a signal ends the process.
+  /// Sets what is done to the terminal before a signal ends the process.
   func beforeEnding(_ restore: (@Sendable () -> Void)?) {
     state.withLock { $0.restore = restore }
   }
 
   private let clock = SystemClock()
-  /// timeout(1) and service managers send a signal to the process and to its group, which is one wish.
+  /// The time in which another signal is a copy: timeout(1) and service managers signal the process and its
+  /// group at once.
   private static let copies = Duration.milliseconds(500)
 
   private func receive(_ signal: Int32) {

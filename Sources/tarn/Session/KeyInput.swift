@@ -1,19 +1,19 @@
 import Glibc
 import TarnRuntime
 
-/// The keys of a terminal, one by one and unseen, while something is shown on it. What Ctrl-C does stays; Ctrl-Z and Ctrl-\ do
-/// nothing, for they would leave the terminal as it is now.
+/// Reads the keys of a terminal one by one, without echo, while something is shown on it. Ctrl-C works as
+/// usual. Ctrl-Z and Ctrl-\ do nothing, for they would leave the terminal in this mode.
 ///
-/// One thread waits; any thread wakes it, or restores the terminal.
+/// One thread waits; any thread may wake it, or restore the terminal.
 final class KeyInput: Sendable {
   private let terminal: Terminal
-  /// A pipe, written to by `wake`.
+  /// The pipe that `wake` writes to.
   private let bell: (hears: Int32, rings: Int32)
   private let modes: termios
   private let isBegun = Locked(false)
   private let sequences = Locked(KeySequences())
 
-  /// - Returns: nil when the terminal is none, or another process has its keys.
+  /// - Returns: `nil` when this is no terminal, or another process has its keys.
   init?(_ terminal: Terminal) {
     var modes = termios()
     guard terminal.isTerminal, terminal.isForeground, tcgetattr(terminal.descriptor, &modes) == 0 else {
@@ -26,14 +26,14 @@ final class KeyInput: Sendable {
     self.modes = modes
   }
 
-  /// From now on until `restore` keys come one by one.
+  /// Sets the terminal to deliver keys one by one, until `restore`.
   func begin() {
     var modes = modes
     modes.c_lflag &= ~tcflag_t(ICANON | ECHO)
     withUnsafeMutableBytes(of: &modes.c_cc) { characters in
       characters[Int(VMIN)] = 1
       characters[Int(VTIME)] = 0
-      // _POSIX_VDISABLE, which is 0 on Linux.
+      // The value _POSIX_VDISABLE, which is 0 on Linux.
       characters[Int(VSUSP)] = 0
       characters[Int(VQUIT)] = 0
     }
@@ -49,7 +49,7 @@ final class KeyInput: Sendable {
     close(bell.rings)
   }
 
-  /// Puts the terminal back; nothing when it is so already.
+  /// Restores the terminal, unless that was done already.
   func restore() {
     var modes = modes
     isBegun.withLock { isBegun in
@@ -64,7 +64,7 @@ final class KeyInput: Sendable {
   }
 
   enum Event: Equatable {
-    /// In the order they were typed; none where a sequence came.
+    /// The keys in the order they were typed; empty when there was only a sequence.
     case keys([UInt8])
     case woken
     /// The terminal is gone.
@@ -72,7 +72,7 @@ final class KeyInput: Sendable {
     case timedOut
   }
 
-  /// Waits for keys. Sequences such as those of arrow keys are none.
+  /// Waits for keys. Sequences such as those of arrow keys do not count.
   func wait(milliseconds: Int32) -> Event {
     var polls = [
       pollfd(fd: terminal.descriptor, events: Int16(POLLIN), revents: 0),

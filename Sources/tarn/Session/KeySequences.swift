@@ -1,29 +1,31 @@
-/// Tells keys from the sequences that arrow keys and the like send (ECMA-48, 5.4; xterm's "Control Sequences").
+/// Tells keys from the sequences of arrow keys and the like (ECMA-48, 5.4; xterm's "Control Sequences").
 ///
-/// One thread.
+/// Used by one thread.
 struct KeySequences {
   private enum State {
     case ground
-    /// After ESC.
+    /// The state after ESC.
     case escaped
-    /// In a control sequence, until its final byte.
+    /// The state in a control sequence, before its final byte.
     case control
-    /// The one byte that follows ESC O.
+    /// The state after ESC O, before the one byte that follows.
     case single
   }
   private var state = State.ground
   private static let escape = UInt8(0x1B)
 
-  /// The keys among `bytes`, which were read at once, in their order; sequences, and keys typed with Alt, are passed over.
+  /// Returns the keys among `bytes`, which were read at once, in their order. Sequences and keys typed with
+  /// Alt are skipped.
   ///
-  /// A sequence may go on in the next call. An ESC at the end is the key itself: terminals write a sequence at once.
+  /// A sequence may continue in the next call. An ESC at the end is the key itself: terminals write a
+  /// sequence at once.
   mutating func keys(in bytes: some Sequence<UInt8>) -> [UInt8] {
     let keys = bytes.filter { isKey($0) }
     if state == .escaped { state = .ground }
     return keys
   }
 
-  /// - Returns: whether it is a key.
+  /// - Returns: whether the byte is a key.
   private mutating func isKey(_ byte: UInt8) -> Bool {
     if byte == Self.escape {
       state = .escaped

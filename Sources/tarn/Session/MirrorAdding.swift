@@ -6,19 +6,19 @@ import TarnRuntime
 
 /// Writes a mirror into the settings, for `tarn add` and `tarn init`.
 struct MirrorAdding {
-  /// What a user asked for.
+  /// The request of a user.
   struct Wish {
     var feed: String
     var folder: String
-    /// nil for one that the folder gives.
+    /// The name; `nil` for one made from the folder.
     var name: String?
     var state: String?
     var rhythm: (name: String, text: String)?
     var adopts = false
-    /// The folder follows another feed so far.
+    /// True when the folder follows another feed so far.
     var changesFeed = false
     var options = PassOptions()
-    /// The feed is read before anything is written.
+    /// True when the feed is read before anything is written.
     var readsFeed = true
   }
 
@@ -79,12 +79,13 @@ struct MirrorAdding {
     if !feed.contains("://"), !["/", "./", "../"].contains(where: { feed.hasPrefix($0) }) {
       feed = try bare(feed)
     }
-    // In the settings a path stands by itself, absolute.
+    // A path in the settings is plain and absolute.
     let text = try tarn.feedText(feed)
     return (feed.contains("://") ? feed : text, tarn.absolute(wish.folder))
   }
 
-  /// A feed without a scheme: a file that is there, or else an address as browsers show it.
+  /// Returns a feed without a scheme, which must be an existing file. The hint suggests an address as
+  /// browsers show it.
   private func bare(_ word: String) throws(PassFailure) -> String {
     if TextFile.status(session.tarn.absolute(word)) != nil { return "./\(word)" }
     throw PassFailure(
@@ -109,7 +110,7 @@ struct MirrorAdding {
     return name
   }
 
-  /// The last segment of a path, with a hyphen for all that a name must not have.
+  /// Returns the last segment of a path, with hyphens for everything that a name must not have.
   static func name(of folder: String) -> String? {
     let last = folder.split(separator: "/").last.map(String.init) ?? ""
     if MirrorSettings.isName(last) { return last }
@@ -127,7 +128,7 @@ struct MirrorAdding {
 
   // MARK: Checks
 
-  /// The mirror as an agent would read it.
+  /// Returns the mirror as an agent would read it.
   private func checked(_ file: MirrorDropIn, _ text: String) throws(PassFailure) -> MirrorSettings {
     if TextFile.status(file.path) != nil {
       throw PassFailure(
@@ -137,7 +138,7 @@ struct MirrorAdding {
     }
     let loaded = change.proposed(file.path, text)
     if let problem = change.news(loaded) {
-      // Of the new file there is no line that anybody could look up.
+      // The new file does not exist yet, so its line is not told.
       let isOwn = if case .file(file.path, _) = problem.origin { true } else { false }
       throw PassFailure(
         .configuration, code: problem.code.rawValue,
@@ -165,7 +166,7 @@ struct MirrorAdding {
       hint: "to follow the new feed from now on, give --change-feed as well")
   }
 
-  /// What a first pass would do.
+  /// Plans a first pass.
   private func read(_ mirror: MirrorSettings, _ wish: Wish) throws(PassFailure) -> PassReport {
     let request = SyncRequest(mirror, credentials: session.sources.paths.credentials)
     do throws(PassFailure) {
@@ -218,7 +219,7 @@ struct MirrorAdding {
     } catch {
       throw change.failure(error, "write")
     }
-    // Somebody may have written another one meanwhile.
+    // Somebody may have changed another file meanwhile.
     if let problem = change.news(session.sources.load(.check)) {
       try takeBack(file)
       throw PassFailure(
@@ -236,7 +237,7 @@ struct MirrorAdding {
       hint: "the agent may be another user, who cannot read what this one can")
   }
 
-  /// The system's service writes only where its unit says.
+  /// Warns when the unit of the system's service does not let it write there.
   private func warnOfConfinement(_ folder: String) {
     guard change.isSystem, UnitState.current(isSystem: true)?.keepsOut(folder) == true else { return }
     session.say(
@@ -254,7 +255,7 @@ struct MirrorAdding {
   }
 }
 
-/// `add --json`.
+/// The document of `add --json`.
 struct AddReport: Encodable {
   static let schema = "tarn-add/1"
   var schema = Self.schema
@@ -264,12 +265,12 @@ struct AddReport: Encodable {
   var file: String
   var every: String?
   var schedule: String?
-  /// What the feed names; none where it was not read.
+  /// The files that the feed names; left out when it was not read.
   var files: Int?
   var bytes: UInt64?
   /// `reloaded`, `none` or `silent`.
   var agent = "none"
-  /// A command.
+  /// The next command.
   var next: String?
 
   init(_ mirror: MirrorSettings, file: String, rhythm: (name: String, text: String)?) {
@@ -284,7 +285,7 @@ struct AddReport: Encodable {
     (files, bytes) = (report.counts.wanted, report.bytes.wanted)
   }
 
-  /// For people.
+  /// The lines for people.
   var lines: [String] {
     var lines = [
       "added \(ShellWord.quote(name)): \(feed) goes to \(folder)"

@@ -4,21 +4,21 @@ import TarnControl
 import TarnCore
 import TarnRuntime
 
-/// Where the mirrors lie that words name: those of the settings first, then those of an agent that answers. A word that is
-/// none of these is a folder.
+/// The places of mirrors by their names: those of the settings first, then those of an agent that answers.
+/// Any other word is a folder.
 struct MirrorNames: Sendable {
   private let sources: SettingsSources
-  /// What an agent said of a word, asked once per process: all of a command means the same mirror.
+  /// The answers of an agent, one for each word: throughout a command a word means the same mirror.
   private let asked = Locked<[[UInt8]: String?]>([:])
 
   init(_ sources: SettingsSources) { self.sources = sources }
 
-  /// - Returns: nil for a word that is no name.
+  /// - Returns: `nil` for a word that is no name.
   func place(of word: String) -> (folder: String, state: String?)? {
     settingsPlace(of: word) ?? agentsFolder(of: word).map { ($0, nil) }
   }
 
-  /// The same of the settings alone.
+  /// Returns the place of a mirror of the settings.
   func settingsPlace(of word: String) -> (folder: String, state: String?)? {
     sources.checked().settings?.mirror(word).map { ($0.folder, $0.state) }
   }
@@ -31,7 +31,7 @@ struct MirrorNames: Sendable {
     return folder
   }
 
-  /// One that was silent a moment ago is not waited for again.
+  /// Asks the agent for the folder of a name. One that did not answer a moment ago is not asked again.
   private func askAgent(_ word: String) -> String? {
     guard !word.isEmpty, !AgentLink.wasSilent.withLock({ $0 }) else { return nil }
     let answer = try? AgentLink(sources).tryAsking { try $0.status(mirrors: [word], problemLimit: 0) }

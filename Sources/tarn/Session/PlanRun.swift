@@ -3,7 +3,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// One plan after the other, each with its actions and its summary.
+/// Makes one plan after the other, each with its actions and its summary.
 struct PlanRun {
   static let schema = "tarn-plan/1"
   let session: Session
@@ -29,7 +29,7 @@ struct PlanRun {
     return status
   }
 
-  /// One plan, and what it ends with.
+  /// Makes one plan, and returns its exit status.
   func one(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> (PassReport, ExitStatus) {
     var request = request
     if request.name == nil, request.feed == nil {

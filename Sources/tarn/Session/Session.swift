@@ -6,7 +6,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// What a command works with: the composition root, where its words go, and how they look.
+/// The environment of a command: the composition root, its output, and the styles.
 struct Session: Sendable {
   let tarn: Tarn
   let sources: SettingsSources
@@ -18,7 +18,7 @@ struct Session: Sendable {
   let isVerbose: Bool
   let mayAsk: Bool
   let saysYes: Bool
-  /// Of standard output, and of standard error.
+  /// The styles of standard output and of standard error.
   let style: Style
   let messageStyle: Style
 
@@ -58,15 +58,15 @@ struct Session: Sendable {
     messageStyle = Terminal.messages.style(options.color)
   }
 
-  /// A mirror of the settings by its name; they are read for it.
+  /// Returns a mirror of the settings by its name. Reads the settings if need be.
   func configured(_ name: String) -> MirrorSettings? { sources.checked().settings?.mirror(name) }
 
-  /// The same of a place, which may go by its folder.
+  /// Returns a mirror of the settings by its name or its folder.
   func configured(_ place: Tarn.Place) -> MirrorSettings? {
     configured(place.name) ?? configured(in: place.folder)
   }
 
-  /// The mirror of the settings that has this folder.
+  /// Returns the mirror of the settings that has this folder.
   private func configured(in folder: String) -> MirrorSettings? {
     let folder = tarn.resolved(tarn.absolute(folder))
     return sources.checked().settings?.mirrors.first {
@@ -76,7 +76,7 @@ struct Session: Sendable {
 
   var configuredNames: [String] { sources.checked().settings?.mirrors.map(\.name) ?? [] }
 
-  /// The name of the mirror that a word means, where it is one of the settings: of these, or of the agent's.
+  /// Returns the name of the mirror that a word means, when it is one of the settings here or of the agent's.
   ///
   /// - Parameter place: what the word stands for here.
   func configuredName(of word: String, in place: String) -> String? {
@@ -85,21 +85,21 @@ struct Session: Sendable {
     return tarn.place(of: word) == nil ? configured(in: word)?.name : word
   }
 
-  /// Where the settings say so: file, line and column.
+  /// Returns where the settings set a value: file, line and column.
   func place(of setting: String, in mirror: String) -> String? {
     sources.checked().records.first { $0.table == .mirror(mirror) && $0.name == setting }?.origin.text
   }
 
-  /// The mirror that a path lies in, where the word is none itself: for questions. The word for all others.
+  /// Returns the mirror that contains a path, for questions; otherwise the word itself.
   func mirror(around word: String) -> String {
     guard word.contains("/") || word.hasPrefix(".") || tarn.place(of: word) == nil, tarn.isNoMirror(word)
     else { return word }
     return tarn.mirrorFolder(around: word) ?? word
   }
 
-  /// The settings have a mirror in that folder, and say that its passes only plan.
+  /// True when the settings have a mirror in that folder whose passes only plan.
   ///
-  /// - Parameter folder: a name of the settings will do.
+  /// - Parameter folder: a folder, or a name of the settings.
   func onlyPlans(_ folder: String) -> Bool {
     let planned = sources.checked().settings?.mirrors.filter(\.isDryRun) ?? []
     guard !planned.isEmpty else { return false }
@@ -109,20 +109,20 @@ struct Session: Sendable {
 
   var now: Timestamp { clock.time }
 
-  /// Says it of a rate that is hardly meant so.
+  /// Warns of a rate that is probably a mistake.
   func warn(ofRate text: String?) {
     guard let doubt = text.flatMap(Units.doubt(ofRate:)) else { return }
     say(messageStyle.paint("warning:", .warning) + " " + Printable.escape(doubt))
   }
 
-  /// A message for a person; nothing under `--quiet`.
+  /// Prints a message for a person; nothing under `--quiet`.
   func say(_ line: String) {
     if !isQuiet { console.message(line) }
   }
 
-  /// Says why something failed, on standard error, and gives its exit status.
+  /// Prints the failure on standard error, and returns its exit status.
   ///
-  /// - Parameter mirror: where several are worked on.
+  /// - Parameter mirror: the mirror, when there are several.
   func tell(_ failure: PassFailure, of mirror: String? = nil) -> ExitStatus {
     let failure = failure.blamingSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
@@ -139,11 +139,11 @@ struct Session: Sendable {
     return answer == "y" || answer == "yes"
   }
 
-  /// Runs something long: with the block at the bottom or dated lines, and with signals that stop it.
+  /// Runs long work: with the block at the bottom or dated lines, and with signals that stop it.
   ///
   /// - Parameters:
-  ///   - schema: of the JSON lines.
-  ///   - mirror: named in front of each message when several are worked on; nil otherwise.
+  ///   - schema: the schema of the JSON lines.
+  ///   - mirror: the name in front of each message when there are several mirrors; otherwise `nil`.
   func attend<Result>(
     schema: String, mirror: String?,
     _ body: (any PassObserver, PassProgress, StopFlag) throws(PassFailure) -> Result
@@ -158,7 +158,7 @@ struct Session: Sendable {
     }
   }
 
-  /// The same for downloads: what is shown of each is its name.
+  /// Runs downloads; each is shown by its name.
   func attend<Result>(
     schema: String, names: @escaping @Sendable (RelativePath) -> RelativePath,
     _ body: (Narrator, PassProgress, StopFlag) throws(PassFailure) -> Result
@@ -198,7 +198,7 @@ struct Session: Sendable {
     return try body(stop)
   }
 
-  /// Of who has pressed it once; a service manager knows nothing of keys.
+  /// The hint for a user who has pressed Ctrl-C once; a service manager knows no keys.
   private static var waysToEndAtOnce: String {
     Interruption.shared.received == SIGINT && Terminal.messages.isTerminal
       ? "; press Ctrl-C again to end at once" : ""

@@ -5,11 +5,12 @@ import TarnControl
 import TarnCore
 import TarnRuntime
 
-/// A change of one file of the settings, by a command: looked at before it is made, and taken back where it is not taken.
+/// A change of one settings file by a command. It is checked before it is made, and undone when the agent
+/// refuses it.
 struct SettingsChange {
   let session: Session
 
-  /// Where a command may write: the directory that has the last word.
+  /// Returns the directory that a command may write to: the one that takes precedence.
   ///
   /// - Throws: `usage` under `--config`, which reads one file alone.
   func directory() throws(PassFailure) -> String {
@@ -31,14 +32,14 @@ struct SettingsChange {
 
   var isSystem: Bool { session.sources.paths.instance == .system }
 
-  /// Settings that a file is proposed for.
+  /// Returns the settings with a proposed file.
   ///
-  /// - Parameter text: nil for a file that goes.
+  /// - Parameter text: the text of the file; `nil` when it is removed.
   func proposed(_ path: String, _ text: String?) -> LoadedSettings {
     session.sources.load(.check, ProposedSettings(DiskSettings(), path, text.map { Array($0.utf8) }))
   }
 
-  /// The first error that the settings did not have before.
+  /// Returns the first error that the settings did not have before.
   func news(_ loaded: LoadedSettings) -> SettingsProblem? {
     let known = session.sources.checked().problems.filter { $0.severity == .error }.map(\.text)
     return loaded.problems.first { $0.severity == .error && !known.contains($0.text) }
@@ -57,18 +58,18 @@ struct SettingsChange {
 
   // MARK: The agent
 
-  /// What became of the change at an agent.
+  /// The effect of the change on an agent.
   enum Outcome {
     case taken(ReloadAnswer)
-    /// With what is wrong, as text.
+    /// The agent refused the settings, with these errors.
     case rejected([String])
-    /// None goes by these settings now.
+    /// No agent runs with these settings now.
     case noAgent
-    /// It is there, and did not answer.
+    /// There is an agent, and it did not answer.
     case silent(PassFailure)
   }
 
-  /// Lets an agent that goes by these settings read them again.
+  /// Lets an agent that runs with these settings read them again.
   func tellAgent() -> Outcome {
     let link = AgentLink(session.sources)
     guard link.isOfTheseSettings(session) else {
@@ -83,7 +84,7 @@ struct SettingsChange {
     }
   }
 
-  /// How to start the agent of these settings.
+  /// The command that starts the agent of these settings.
   var start: String { Self.start(isSystem: isSystem) }
 
   static func start(isSystem: Bool) -> String {
@@ -97,7 +98,7 @@ struct SettingsChange {
 }
 
 extension SettingsChange.Outcome {
-  /// For programs.
+  /// The word for programs.
   var word: String {
     switch self {
     case .taken: "reloaded"

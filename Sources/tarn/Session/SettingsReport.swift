@@ -6,10 +6,11 @@ import TarnEngine
 import TarnRuntime
 import TarnSchedule
 
-/// Where settings are looked for, by the environment and the flags; read as often as wanted.
+/// The places of the settings, by the environment and the flags. The settings can be read any number of
+/// times.
 struct SettingsSources: Sendable {
   let paths: SettingsPaths
-  /// What of the process's environment counts for an agent and its settings.
+  /// The environment variables that matter for an agent and its settings.
   let variables: [String: String]
   private let clock: any Clock
   private let known = Locked<LoadedSettings?>(nil)
@@ -20,13 +21,13 @@ struct SettingsSources: Sendable {
     "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM",
   ]
 
-  /// Why the settings that were looked at last are not taken, with file, line and column, and the command that tells
-  /// all; nil when they are.
+  /// The reason why the last settings that were read are refused, with file, line and column, and the command
+  /// that tells all errors. `nil` when they are accepted.
   static let fault = Locked<(text: String, command: String)?>(nil)
 
   /// - Parameters:
   ///   - workingDirectory: the base of relative names.
-  ///   - clock: what schedules are judged by.
+  ///   - clock: the clock that schedules are judged by.
   init(config: String?, socket: String?, workingDirectory: String, clock: any Clock) {
     self.clock = clock
     var found: [String: String] = [:]
@@ -37,7 +38,7 @@ struct SettingsSources: Sendable {
       workingDirectory: workingDirectory)
   }
 
-  /// To look at, read once per process: commands ask several times.
+  /// Returns the settings for checks, read once per process: commands ask several times.
   func checked() -> LoadedSettings {
     if let known = known.withLock({ $0 }) { return known }
     let loaded = load(.check)
@@ -48,9 +49,9 @@ struct SettingsSources: Sendable {
     return loaded
   }
 
-  /// Blocks for as long as the files do; never fails.
+  /// Loads the settings. Blocks for as long as the disk does; never fails.
   ///
-  /// - Parameter reading: another view of the disk, of settings that are only proposed.
+  /// - Parameter reading: another view of the disk, for settings that are only proposed.
   func load(
     _ purpose: SettingsLoader.Purpose, _ reading: any SettingsReading = DiskSettings()
   ) -> LoadedSettings {
@@ -77,7 +78,7 @@ struct SettingsSources: Sendable {
 extension PassFailure {
   private static let codesOfUnknown = ["no-agent", "no-folder", "not-a-mirror", "no-feed", "no-mirror"]
 
-  /// An agent or a mirror that is not found may stand in settings that could not be taken.
+  /// Adds the error of the settings to a failure: an agent or a mirror that is not found may be named there.
   var blamingSettings: PassFailure {
     guard Self.codesOfUnknown.contains(code), let fault = SettingsSources.fault.withLock({ $0 }) else {
       return self
@@ -89,18 +90,18 @@ extension PassFailure {
   }
 }
 
-/// The settings as they are on the disk now, read once to be looked at.
+/// The settings as they are on the disk now, read once for checks.
 struct SettingsReport {
   let paths: SettingsPaths
   let loaded: LoadedSettings
 
-  /// Blocks for as long as the files do; never fails.
+  /// Reads the settings. Blocks for as long as the disk does; never fails.
   init(_ session: Session) {
     paths = session.sources.paths
     loaded = session.sources.checked()
   }
 
-  /// What keeps the settings from being taken, in one line; nil when they are.
+  /// The reason why the settings are refused, in one line; `nil` when they are accepted.
   var failure: PassFailure? {
     let errors = loaded.problems.filter { $0.severity == .error }
     guard loaded.settings == nil, let first = errors.first else { return nil }
@@ -113,13 +114,13 @@ struct SettingsReport {
       hint: paths.command("config check"))
   }
 
-  /// A file that `--config` names is not there or cannot be read: which agent and which mirrors are meant is not known.
+  /// True when a file of `--config` is missing or cannot be read: the agent and the mirrors are unknown.
   var lacksFile: Bool {
     paths.file != nil && loaded.files.contains { $0.state != .read }
       && loaded.problems.contains { [.fileMissing, .fileNotReadable, .fileTooLong].contains($0.code) }
   }
 
-  /// A mirror of that name is in settings that are not taken.
+  /// True when refused settings have a mirror of that name.
   func names(_ word: String) -> Bool {
     loaded.settings == nil
       && loaded.records.contains { record in
@@ -128,19 +129,20 @@ struct SettingsReport {
       }
   }
 
-  /// A mirror of settings that are not taken may have that folder: they name it, or not all that they name could be read.
+  /// True when a mirror of refused settings may have that folder: they name it, or could not be read
+  /// completely.
   func mayHave(_ folder: String, _ tarn: Tarn) -> Bool {
     guard loaded.settings == nil else { return false }
     guard let places = loaded.allPlaces else { return true }
     return places.contains { tarn.isSamePlace($0.folder, folder) }
   }
 
-  /// In front of a number of errors: a file with so many was not looked at to its end.
+  /// Returns the words before a number of errors: a file with this many was not read to its end.
   static func atLeast(_ errors: Int) -> String { errors >= LoadedSettings.mostProblems ? "at least " : "" }
 
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
 
-  /// How to give an agent a mirror.
+  /// The advice how to give an agent a mirror.
   var placeForMirrors: String {
     let file = paths.file ?? paths.directories.last.map { "\($0)/tarn.toml" }
     return file.map {
@@ -152,7 +154,7 @@ struct SettingsReport {
   /// The files that were read.
   var files: [String] { loaded.files.filter { $0.state == .read }.map(\.path) }
 
-  /// Prints every problem on standard error; under `--quiet` the errors alone.
+  /// Prints every problem on standard error; under `--quiet` only the errors.
   func tellProblems(_ session: Session) {
     let problems = loaded.problems.filter { $0.severity == .error || !session.isQuiet }
     for problem in problems { session.console.message(String(problem.text.dropLast())) }
@@ -166,13 +168,14 @@ struct SettingsReport {
 }
 
 extension Session {
-  /// Refuses settings that `--config` names and that are not taken, and else a word that such settings have for a mirror: read without
-  /// them it would be a folder, and another one; and a folder that may be a mirror of theirs, which would go by what it remembers of
-  /// older ones. What an agent knows, which goes on with older ones, is taken.
+  /// Refuses refused settings that `--config` names. Also refuses a word that refused settings have for a
+  /// mirror: without them it would be another folder. The same holds for a folder that may be their mirror,
+  /// which would follow older options that it remembers. Mirrors of an agent are accepted, for it runs with
+  /// older settings.
   ///
   /// - Parameters:
-  ///   - words: of mirrors; none for all that there are.
-  ///   - acts: something is done to them, or planned; else only a record is asked.
+  ///   - words: the words for mirrors; none for all.
+  ///   - acts: true when something is done to them or planned; false when only a record is read.
   func refuseFaultySettings(_ words: [String], acts: Bool = true) throws(PassFailure) {
     let report = SettingsReport(self)
     guard let failure = report.failure else { return }
@@ -184,7 +187,7 @@ extension Session {
     }
   }
 
-  /// Of commands for an agent, which may go on with older settings: only what is not there is refused.
+  /// Refuses only missing settings, for commands to an agent, which may run with older ones.
   func refuseMissingSettings() throws(PassFailure) {
     let report = SettingsReport(self)
     if report.lacksFile, let failure = report.failure { throw failure }

@@ -2,20 +2,21 @@ import Glibc
 import TarnCore
 import TarnEngine
 
-/// The first descriptors of the process, and feeds that come by one.
+/// The first descriptors of the process, and feeds that are read from one.
 enum StandardInput {
-  /// Call it before anything is opened. A descriptor that the parent closed would be given to the next file that is
-  /// opened, which was then read as standard input or got what is printed; it is taken by one that can do neither.
+  /// Occupies closed standard descriptors. To be called before anything is opened. Otherwise the next file
+  /// would get such a descriptor, and be read as standard input or receive output. Each is opened so that it
+  /// can do neither.
   static func occupy() {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
       _ = open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
   }
 
-  /// Makes the descriptor that a word names standard input: it is what a shell gives for `<(command)`, and can be
-  /// read once, like any pipe.
+  /// Makes the descriptor that a word names standard input. A shell gives such a word for `<(command)`, and
+  /// it can be read once, like any pipe.
   ///
-  /// - Returns: `-` then; every other word as it is.
+  /// - Returns: `-` for such a word; any other word unchanged.
   static func resolve(_ word: String) throws(PassFailure) -> String {
     guard let number = descriptor(word) else { return word }
     guard number == STDIN_FILENO || dup2(number, STDIN_FILENO) >= 0 else {
@@ -27,7 +28,7 @@ enum StandardInput {
     return "-"
   }
 
-  /// `/dev/stdin`, `/dev/fd/N`, `/proc/self/fd/N`, also as a file URL.
+  /// Returns the descriptor of `/dev/stdin`, `/dev/fd/N` or `/proc/self/fd/N`, also as a file URL.
   static func descriptor(_ word: String) -> Int32? {
     let path = word.hasPrefix("file://") ? word.dropFirst("file://".count) : word[...]
     if path == "/dev/stdin" { return STDIN_FILENO }

@@ -2,13 +2,13 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// Whether an agent that once answered is gone.
+/// Notices when an agent that once answered is gone.
 struct AgentSight {
   private var wasThere = false
-  /// When it was first missed; nil while there is one, and where there never was.
+  /// The time when it was first missed; `nil` while there is one, and when there never was.
   private(set) var goneSince: Timestamp?
 
-  /// One that does not answer is there.
+  /// Notes whether an agent is there. One that does not answer counts as there.
   mutating func see(_ reading: StatusCommand.Reading, now: Timestamp) {
     let isThere = reading.agent != nil || reading.agentFailure?.code == PassFailure.silentAgent
     if isThere {
@@ -20,15 +20,16 @@ struct AgentSight {
   }
 }
 
-/// `status --watch`: the state each second until `q` or Ctrl-C, on a screen of its own where standard output is a
-/// terminal.
+/// `status --watch`: shows the status each second until `q` or Ctrl-C, on a separate screen when standard
+/// output is a terminal.
 struct StatusWatch {
   let session: Session
-  /// The other screen, without a cursor; and back again, whatever a frame that was cut short has left.
+  /// The sequences to the alternate screen without a cursor, and back again, even after a frame that was cut
+  /// short.
   static let enter = "\u{1B}[?1049h\u{1B}[?25l"
   static let leave = "\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
-  /// Ends when no mirror can be read any more, or nothing written, too.
+  /// Watches until the user ends it, no mirror can be read any more, or nothing can be written.
   func run(_ read: () -> StatusCommand.Reading) -> ExitStatus {
     var reading = read()
     var agent = AgentSight()
@@ -60,14 +61,14 @@ struct StatusWatch {
     if isScreen { session.console.frame(Self.leave) }
     Interruption.shared.beforeEnding(nil)
     Interruption.shared.disarm()
-    // Told only now, where it stays to be read.
+    // Told at the end, where it stays on the screen.
     let status = reading.tellFailures(session)
     return ended.isOpen ? ExitStatus.stopped(by: Interruption.shared.received) : status
   }
 
   /// Waits for a second.
   ///
-  /// - Returns: true when a signal, a key or the terminal's end was first.
+  /// - Returns: true when a signal, a key or the terminal's end came first.
   private func isOver(_ ended: Gate, _ keys: KeyInput?) -> Bool {
     guard let keys else { return ended.wait(atMost: .seconds(1)) }
     switch keys.wait(milliseconds: 1000) {
@@ -86,7 +87,7 @@ struct StatusWatch {
     let size = Terminal.output.size
     var page = StatusText.live(
       reading.here, now: session.now, style: session.style, width: isScreen ? size.columns : nil)
-    // Told with all that belongs to it at the end, where it stays to be read.
+    // The details follow at the end, where they stay on the screen.
     let fault = reading.faulty?.failure.map {
       [session.style.paint("settings:", .bad) + " \(Message.safe($0.message))"]
     }
@@ -102,11 +103,11 @@ struct StatusWatch {
     session.console.frame(Self.frame(lines, size: size))
   }
 
-  /// A whole screen: what does not fit is cut off, and what stood there before is cleared.
+  /// Returns a whole screen: what does not fit is cut off, and earlier contents are cleared.
   static func frame(_ lines: [String], size: (columns: Int, rows: Int)) -> String {
     let shown = lines.prefix(max(1, size.rows - 1)).map { Columns.styledFront($0, size.columns) }
-    // Lines are not wrapped (?7l), so that each takes one row whatever the terminal makes of its characters. Each row is cleared
-    // first: behind a line of full width the cursor stands on its last character.
+    // Lines are not wrapped (?7l), so that each takes one row whatever the terminal's character widths are.
+    // Each row is cleared first: after a line of full width the cursor is on its last character.
     return "\u{1B}[?7l\u{1B}[H" + shown.map { "\u{1B}[K\($0)\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
   }
 }

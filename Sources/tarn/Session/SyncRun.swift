@@ -4,7 +4,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// One pass after the other, each with its summary.
+/// Makes one pass after the other, each with its summary.
 struct SyncRun {
   static let schema = "tarn-sync/1"
   let session: Session
@@ -33,7 +33,8 @@ struct SyncRun {
     return status
   }
 
-  /// Options are remembered only once the feed was read: otherwise they have to be given again.
+  /// Tells which options were not remembered, and have to be given again: they are remembered only once the
+  /// feed was read.
   private func tellForgottenOptions(_ request: SyncRequest) {
     guard request.name == nil, !request.isOnce, !request.options.values.isEmpty,
       let known = try? session.tarn.remembered(folder: request.folder, state: request.state).options
@@ -44,7 +45,8 @@ struct SyncRun {
     session.say("the feed was not read, so nothing remembers '\(words)': give that again in the next sync")
   }
 
-  /// By the agent where it has the mirror, else here; a plan where the settings want no more.
+  /// Lets the agent make the pass when it has the mirror; otherwise makes it here, or only a plan when the
+  /// settings say so.
   private func one(
     _ request: SyncRequest, isOnlyOne: Bool
   ) throws(PassFailure) -> (status: ExitStatus, end: PassEnd?) {
@@ -72,12 +74,13 @@ struct SyncRun {
     return (status, PassEnd(report))
   }
 
-  /// A mirror of the settings by its name, another one by its folder; without what may be a password.
+  /// Returns the name of a configured mirror, or the folder of another one, without anything that may be a
+  /// password.
   static func called(_ request: SyncRequest) -> String { Redaction.message(request.name ?? request.folder) }
 
-  /// How all of them ended.
+  /// Tells how all passes ended.
   ///
-  /// - Parameter untried: so many were not begun: a signal came before.
+  /// - Parameter untried: the number of passes that were not begun, after a signal.
   private func tell(
     _ requests: [SyncRequest], _ statuses: [ExitStatus], _ ends: [PassEnd], _ status: ExitStatus, untried: Int
   ) {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// What is known of the terminal that a descriptor leads to.
+/// The terminal that a descriptor leads to.
 struct Terminal: Sendable {
   let descriptor: Int32
   let isTerminal: Bool
-  /// Neither colour nor a cursor that moves: `TERM=dumb`.
+  /// True when it has neither colours nor cursor movement: `TERM=dumb`.
   let isDumb: Bool
 
   static let output = Terminal(STDOUT_FILENO)
@@ -17,13 +17,13 @@ struct Terminal: Sendable {
     isDumb = environment("TERM") == "dumb"
   }
 
-  /// Lines can be redrawn on it.
+  /// True when lines can be redrawn on it.
   var canRedraw: Bool { isTerminal && !isDumb }
 
   /// False while the process is in the background of its terminal.
   var isForeground: Bool { tcgetpgrp(descriptor) == getpgrp() }
 
-  /// Columns and rows now; 80 by 24 when the terminal does not say.
+  /// The current columns and rows; 80 by 24 when the terminal does not tell.
   var size: (columns: Int, rows: Int) {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
@@ -41,7 +41,7 @@ struct Terminal: Sendable {
   }
 }
 
-/// An environment variable; nil when it is unset.
+/// Returns an environment variable; `nil` when it is unset.
 func environment(_ name: String) -> String? {
   getenv(name).map { String(cString: $0) }
 }
