@@ -104,8 +104,8 @@ package final class ControlServer: Sendable {
     if let running { Self.stop(running, limits) }
   }
 
-  /// Removes the sockets' files, nothing else, before the process ends. May be called on any thread; does nothing when the server does not
-  /// run.
+  /// Removes the sockets' files, nothing else, before the process ends. May be called on any thread. Does nothing when the server
+  /// does not run.
   package func removeFiles() {
     for file in running.withLock({ $0?.files ?? [] }) { file.remove() }
   }
