@@ -53,9 +53,10 @@ public struct BackgroundSession: Sendable, Hashable {
   public struct Configuration: Sendable, Hashable {
     /// The transfers in progress at a time, 1 to 64. `nil` for four.
     public var maximumTransfers: Int?
-    /// A program by its absolute path, and its arguments. The agent runs it when there are new events that nobody reads. It runs it
-    /// again, less and less often, until the events are acknowledged. The environment has `TARN_SESSION`, `TARN_EVENT` (the number
-    /// of the first event that is not acknowledged), `TARN_REASON` and `TARN_SOCKET`. `nil` for none.
+    /// A program by its absolute path, and its arguments. The agent runs it when there are events that nobody reads, other than
+    /// `response` and `waiting`. It runs it again, less and less often, until the events are acknowledged. The environment has
+    /// `TARN_SESSION`, `TARN_EVENT` (the number of the first event that is not acknowledged), `TARN_REASON` and `TARN_SOCKET`.
+    /// `nil` for none.
     public var wakeCommand: [String]?
 
     /// A program by its absolute path, and its arguments. The agent runs it once when all downloads are done. The environment has

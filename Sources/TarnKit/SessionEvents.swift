@@ -13,9 +13,9 @@ public struct DownloadEvent: Sendable {
     case cancelled
     /// The task will be tried again later.
     case waiting(reason: String, message: String)
-    /// The task waits for an answer: `DownloadTask.refresh`, `move(to:)` or `cancel()`. The reason is one of these: the server
-    /// refused (401, 403), a rule holds the task (`held`), the request may have expired (`request-old`), or a request failed that
-    /// must not be sent twice.
+    /// The task waits for an answer: `DownloadTask.refresh`, `move(to:)` or `cancel()`. Either the server refused (401, 403), or a
+    /// rule holds the task (`held`). Or its request may have expired (`request-old`), or a request failed that must not be sent
+    /// twice.
     case needsRequest(reason: String, message: String)
     /// All tasks have ended. It follows their last event, and counts those that ended since the previous one. It comes again after
     /// each later batch.

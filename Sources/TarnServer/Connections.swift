@@ -58,8 +58,8 @@ final class Connection: Sendable {
 
 /// The open connections of one socket, which are counted and end together.
 ///
-/// An idle client cannot hold a place. When all places are taken, a newcomer gets that of the connection that was silent longest:
-/// one without a whole request that waits, or one that does not read its answer. Only when all connections wait for answers is the
+/// An idle client cannot hold a place. When all places are taken, a newcomer gets that of another connection: one that does not
+/// read its answer, else the one that was silent longest without a whole request. Only when all connections wait for answers is the
 /// newcomer turned away.
 final class Connections: Sendable {
   enum Place { case regular, surplus }

@@ -112,8 +112,8 @@ struct Recognition {
     }
   }
 
-  /// Returns whether a row belongs to another item. Its own item is still in the feed; or title, date and guid differ, or title and
-  /// date differ and neither has a guid; or everything but the guid differs.
+  /// Returns whether a row belongs to another item. It does when its own item is still in the feed, or when title, date and guid
+  /// differ. It also does when title and date differ and neither has a guid, or when everything but the guid differs.
   private func contradicts(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
     let guid = guid(enclosure)
     guard row.guid != nil || guid != nil else {

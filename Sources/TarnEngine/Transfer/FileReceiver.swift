@@ -30,8 +30,8 @@ struct FileReceiverContext: Sendable {
 /// one turn of the network go there together, for a small file all of them.
 final class FileReceiver: DownloadReceiver {
   /// The most bytes of one transfer that wait for the lane. Beyond it the transfer pauses. A kill loses them, and with them the
-  /// chunk that exceeds the limit (CURL_MAX_WRITE_SIZE: 16 KiB), the buffer of a paused libcurl, and the kernel's buffer for a near
-  /// peer, 256 KiB each: 912 KiB of the 1 MiB that may be lost (I3).
+  /// chunk that exceeds the limit (CURL_MAX_WRITE_SIZE: 16 KiB). It also loses the buffer of a paused libcurl and the kernel's
+  /// buffer for a near peer, 256 KiB each. Together these are 912 KiB of the 1 MiB that may be lost (I3).
   static let most = 384 << 10
   /// The bytes that go to the lane before the turn is over, so that both threads have work. Half as many would cost a twentieth of
   /// a large file's time, because the threads would switch twice as often.

@@ -227,8 +227,8 @@ final class Submission {
     if adoptions.count >= PublishThread.largestGroup { try flushAdoptions(isTaken: isTaken) }
   }
 
-  /// Records the pending adoptions. Files that Tarn placed are reported only when their mode was restored: a touched file has
-  /// another time of change, and on a FUSE or network file system any file may have.
+  /// Records the pending adoptions. Files that Tarn placed are reported only when their mode was restored. A touched file has
+  /// another time of change, and on a FUSE or network file system that may happen to any file.
   func flushAdoptions(isTaken: (RelativePath) -> Bool) throws {
     guard !adoptions.isEmpty else { return }
     var adopted: [Row] = []

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// The record that a pass that ended in sync leaves for the next one: how to ask whether the feed has changed, the state of the
-/// folder, and the counts to report. The ledger keeps it as one fact.
+/// The record that a pass that ended in sync leaves for the next one. It says how to ask whether the feed has changed, how the
+/// folder was, and which counts to report. The ledger keeps it as one fact.
 struct FeedRecord: Sendable, Equatable {
   /// The seconds after which the feed is read whole, whatever its server says.
   static let longest: Int64 = 24 * 3600

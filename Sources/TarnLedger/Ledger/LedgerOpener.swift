@@ -21,7 +21,7 @@ struct LedgerOpener: Sendable {
   /// Opens the connection for durable writes. The database then exists, is Tarn's and has the newest version. One that was not
   /// closed in order has been checked.
   ///
-  /// A failure for a lack of descriptors, or without a known reason, is retried once: SQLite then opens read-only what it cannot
+  /// A failure for a lack of descriptors, or without a known reason, is retried once. SQLite then opens read-only what it cannot
   /// open for writing, and forgets the reason. A disk error is never retried, because a repeated sync that succeeds proves nothing.
   func openWriter() throws(LedgerFailure) -> Connection {
     do throws(LedgerFailure) {

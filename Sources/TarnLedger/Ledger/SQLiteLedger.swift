@@ -36,8 +36,8 @@ package final class SQLiteLedger: LedgerPort {
   private let clock: any Clock
 
   /// - Parameter directory: an existing directory; for `readWrite` only its owner should be able to write in it.
-  /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database, with the file untouched in both
-  ///   cases; `.missing` when there is no directory or, for `readOnly`, no ledger.
+  /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database; the file is untouched in both
+  ///   cases. `.missing` when there is no directory or, for `readOnly`, no ledger.
   package convenience init(
     directory: String, mode: Mode = .readWrite, clock: any Clock = SystemClock()
   ) throws(LedgerFailure) {

@@ -35,8 +35,8 @@ enum ErrorTable {
     SQLITE_PROTOCOL: .busy,
   ]
 
-  /// The meanings of errno values, for codes that only say that a call failed: IOERR and CANTOPEN, and READONLY when a file could
-  /// not be opened for writing and was opened read-only.
+  /// The meanings of errno values, for codes that only say that a call failed. These are IOERR and CANTOPEN, and READONLY when a
+  /// file could not be opened for writing and was opened read-only.
   static let system: [Int32: LedgerFailure.Code] = [
     ENOSPC: .noSpace,
     EDQUOT: .noSpace,
