@@ -61,8 +61,8 @@ enum ErrorTable {
     return primary[base] ?? .other
   }
 
-  /// The errno values that come from a disk or a file server (EINTR). Other values may be left from a call whose failure was
-  /// expected.
+  /// The errno values that are taken for the cause: those of a disk or a file server (EINTR), and of a lack of memory or
+  /// descriptors. Other values may be left from a call whose failure was expected.
   static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE, EINTR]
 
   /// Returns the failure of a call that has just failed on this thread.
