@@ -5,20 +5,19 @@ internal import NIOPosix
 package import TarnCore
 internal import TarnRuntime
 
-/// Asks a running agent over its socket. Every call blocks and makes a connection of its own; any thread, several at
-/// once.
+/// A client of a running agent's socket. Every call blocks and makes its own connection. Several threads may call at the same time.
 ///
-/// Throws what the agent answered (`ControlFailure`), or why there was no answer (`ControlUnreachable`).
+/// Throws the agent's refusal (`ControlFailure`), or the reason why there was no answer (`ControlUnreachable`).
 package final class ControlClient: Sendable {
   package struct Limits: Sendable {
     package var connecting = Duration.seconds(2)
-    /// From the request to the end of the answer, of what may have to wait for something: orders, a reload.
+    /// The longest time from the request to the end of the answer, for orders and a reload, which may have to wait.
     package var answering = Duration.seconds(60)
-    /// The same of questions, which a healthy agent answers at once.
+    /// The same for questions, which a healthy agent answers at once.
     package var telling = Duration.seconds(3)
-    /// Without any byte of a stream, where the agent sends a sign of life every 15 s.
+    /// The longest time without a byte of a stream. The agent sends a heartbeat every 15 s.
     package var silence = Duration.seconds(60)
-    /// Bytes of an answer.
+    /// The most bytes of an answer.
     package var answer = 64 << 20
 
     package init() {}
@@ -35,7 +34,7 @@ package final class ControlClient: Sendable {
   private let sharesThreads: Bool
   private let open = Locked(Open())
 
-  /// - Parameter sharesThreads: it works on the threads that all such clients of the process have, in place of one of its own.
+  /// - Parameter sharesThreads: true to use the threads that all such clients of the process share, instead of an own one.
   package init(socketPath: String, limits: Limits = Limits(), sharesThreads: Bool = false) {
     path = socketPath
     self.limits = limits
@@ -44,7 +43,7 @@ package final class ControlClient: Sendable {
   }
 
   deinit {
-    // Does not wait: this may be the loop's own thread.
+    // Shutdown does not wait, because this may be the loop's own thread.
     if !sharesThreads { group.shutdownGracefully { _ in } }
   }
 
@@ -57,7 +56,7 @@ package final class ControlClient: Sendable {
   }
 
   /// - Parameters:
-  ///   - cursor: of an earlier answer; nil for the oldest events that are kept.
+  ///   - cursor: the cursor of an earlier answer; `nil` for the oldest events that are kept.
   ///   - limit: 1 to 1,000.
   package func events(
     after cursor: String? = nil, mirrors: [String] = [], limit: Int = ControlRoute.usualEvents
@@ -71,7 +70,7 @@ package final class ControlClient: Sendable {
 
   package func reload() throws -> ReloadAnswer { try ask(.reload, method: .POST) }
 
-  /// - Parameter rate: nil for what the settings say.
+  /// - Parameter rate: the limit; `nil` for that of the settings.
   package func limit(_ rate: ControlRate?) throws -> ControlAnswer {
     guard let rate else { return try ask(.limit, method: .DELETE) }
     return try ask(.limit, method: .PUT, body: try ControlJSON.encode(rate))
@@ -85,9 +84,9 @@ package final class ControlClient: Sendable {
     try ask(.session, parameters: [("session", id)])
   }
 
-  /// Makes the session if need be.
+  /// Opens the session, and makes it when there is none.
   ///
-  /// - Parameter isUpdate: the settings take the place of those that are stored.
+  /// - Parameter isUpdate: true to replace the stored settings.
   package func openSession(
     _ id: String, _ settings: SessionSettings? = nil, isUpdate: Bool = false
   ) throws -> SessionDocument {
@@ -96,9 +95,9 @@ package final class ControlClient: Sendable {
       body: try settings.map { settings throws(ControlFailure) in try ControlJSON.encode(settings) } ?? [])
   }
 
-  /// All of them or none.
+  /// Adds all the tasks or none.
   ///
-  /// - Parameter tasks: 1,000 at most.
+  /// - Parameter tasks: the requests, 1,000 at most.
   package func add(_ tasks: [TaskRequest], to id: String) throws -> AddedTasks {
     var body: [UInt8] = []
     for task in tasks { body += try ControlJSON.encode(task) + [UInt8(ascii: "\n")] }
@@ -126,9 +125,9 @@ package final class ControlClient: Sendable {
       .sessionOrder, method: .POST, parameters: [("session", id)], body: try ControlJSON.encode(order))
   }
 
-  /// Hands on a session's events as they come, as `follow` does those of mirrors.
+  /// Hands on a session's events as they come, like `follow` does for mirrors.
   ///
-  /// - Returns: the number of the last one that was handed on, or `number`.
+  /// - Returns: the number of the last event that was handed on, or `number`.
   package func followSession(
     _ id: String, after number: Int64, _ each: (SessionEvent) throws -> Bool
   ) throws -> Int64 {
@@ -144,11 +143,11 @@ package final class ControlClient: Sendable {
 
   // MARK: - Streams
 
-  /// Hands on events as they come, on the calling thread, until `each` returns false, the agent ends the connection, or
-  /// `end()` is called. Nothing is lost between two calls when the second begins where the first ended.
+  /// Hands on events as they come, on the calling thread. Returns when `each` returns false, the agent ends the connection, or
+  /// `end()` is called. No event is lost between two calls when the second begins at the end of the first.
   ///
-  /// - Parameter cursor: nil for now.
-  /// - Returns: where to go on; nil when nothing is known of that.
+  /// - Parameter cursor: the place to begin after; `nil` for now.
+  /// - Returns: the cursor to continue after; `nil` when none is known.
   package func follow(
     after cursor: String?, mirrors: [String] = [], _ each: (EventDocument) throws -> Bool
   ) throws -> String? {
@@ -190,7 +189,7 @@ package final class ControlClient: Sendable {
     }
   }
 
-  /// Ends a `follow` that is at work, and all that is asked later. Any thread; returns at once.
+  /// Ends a running `follow`, and all later calls. May be called on any thread; returns at once.
   package func end() {
     let channels = open.withLock { open in
       open.hasEnded = true
@@ -201,7 +200,7 @@ package final class ControlClient: Sendable {
 
   // MARK: - One exchange
 
-  /// Where too many others are connected, nothing was done yet: it is asked again for as long as an answer may take.
+  /// Asks again for a few seconds while the agent has too many connections, for it has done nothing yet.
   private func ask<Answer: Decodable>(
     _ route: ControlRoute, method: HTTPMethod = .GET, parameters: [(String, String)] = [], body: [UInt8] = []
   ) throws -> Answer {
@@ -274,7 +273,7 @@ package final class ControlClient: Sendable {
       } catch let failure as ControlUnreachable {
         throw failure
       } catch {
-        // EAGAIN: the agent lives, and its queue of connections is full.
+        // EAGAIN: the agent is alive, and its backlog of connections is full.
         guard (error as? IOError)?.errnoCode == EAGAIN else { throw unreachable(reason(error)) }
         guard clock.now < deadline else { throw unreachable(.timedOut) }
         usleep(20_000)
@@ -284,7 +283,7 @@ package final class ControlClient: Sendable {
 
   func address() throws -> SocketAddress { try Self.address(path) }
 
-  /// NIO's own way from a path takes 103 bytes, what all its systems can; Linux has 107.
+  /// NIO's own initializer takes 103 bytes, which all its systems allow; Linux allows 107.
   private static func address(_ path: String) throws -> SocketAddress {
     var raw = sockaddr_un()
     raw.sun_family = sa_family_t(AF_UNIX)
@@ -302,7 +301,7 @@ package final class ControlClient: Sendable {
     case let error as IOError:
       switch error.errnoCode {
       case ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP: .noSocket
-      // Of a socket that nobody listens at any more its mode says nothing.
+      // The mode of a socket says nothing when nobody listens on it any more.
       case EACCES, EPERM: ListeningSockets.areAny(beside: path) ? .permission : .refused
       case ECONNREFUSED: .refused
       case EPROTOTYPE: .notATarn
@@ -348,7 +347,7 @@ package final class ControlClient: Sendable {
     channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
   }
 
-  /// RFC 3986 2.3: all but the unreserved characters as `%HH`.
+  /// RFC 3986 2.3: all bytes but the unreserved characters as `%HH`.
   private static func encoded(_ text: String) -> String {
     let digits = Array("0123456789ABCDEF".utf8)
     var bytes: [UInt8] = []

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 package import TarnCore
 
-/// JSON as it goes over the socket: UTF-8, keys sorted, one line.
+/// Encodes and decodes the JSON of the socket: UTF-8, sorted keys, one line.
 package enum ControlJSON {
-  /// - Throws: a defect; no document has a number that is not finite.
+  /// - Throws: `ControlFailure` of kind `defect`. No document has a number that is not finite.
   package static func encode(_ value: some Encodable) throws(ControlFailure) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -14,14 +14,15 @@ package enum ControlJSON {
     }
   }
 
-  /// For a client: keys that it does not know are passed over, for the agent may be newer. nil for anything else.
+  /// Decodes an answer for a client. Unknown keys are ignored, because the agent may be newer. Returns `nil` when the JSON does not
+  /// fit.
   package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) -> Value? {
     try? JSONDecoder().decode(type, from: Data(bytes))
   }
 
-  /// For a server: what is not understood is refused, for it may be what matters.
+  /// Decodes a request for a server. Unknown keys are refused, because they may matter.
   ///
-  /// - Parameter keys: all that are taken, as `ControlRoute.keys(of:)` has them.
+  /// - Parameter keys: all keys that are accepted, as from `ControlRoute.keys(of:)`.
   package static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8], taking keys: [String]
   ) throws(ControlFailure) -> Value {
@@ -62,7 +63,7 @@ package enum ControlJSON {
   }
 }
 
-/// The keys of an object and of the objects in it, also of those in lists.
+/// The keys of an object and of all objects nested in it, also in lists.
 private struct KeyPaths: Decodable {
   private struct Key: CodingKey {
     var stringValue: String

@@ -1,34 +1,35 @@
-/// The table of what the control socket takes; server and client read it. The version of the protocol is in the path.
+/// The routes of the control socket, for server and client. The path has the version of the protocol.
 package enum ControlRoute: String, CaseIterable, Sendable {
   /// GET: `StatusAnswer`.
   case status = "/v1/status"
-  /// GET: `EventPage`. `after` is a cursor or, where one mirror is asked, the number of an event.
+  /// GET: `EventPage`. `after` is a cursor or, when one mirror is asked for, the number of an event.
   case events = "/v1/events"
-  /// GET: server-sent events, each an `EventDocument`. With neither `after` nor `Last-Event-ID`, from now on.
-  /// Where no mirror is named it ends when the agent's mirrors are others: who comes again goes on where it was.
+  /// GET: server-sent events, each an `EventDocument`. With neither `after` nor `Last-Event-ID`, from now on. Without a mirror's
+  /// name it ends when the agent's set of mirrors changes. A client that reconnects continues where it was.
   case stream = "/v1/events/stream"
   /// POST a `ControlCommand`: `ControlAnswer`.
   case command = "/v1/command"
   /// POST: `ReloadAnswer`.
   case reload = "/v1/reload"
-  /// PUT a `ControlRate`, or DELETE for what the settings say: `ControlAnswer`.
+  /// PUT a `ControlRate`, or DELETE to return to that of the settings: `ControlAnswer`.
   case limit = "/v1/limit"
   /// GET: metrics as text for Prometheus, in the format that the header `Accept` asks for.
   case metrics = "/metrics"
   /// GET: `SessionList`.
   case sessions = "/v1/sessions"
-  /// GET: `SessionDocument`. PUT with `SessionSettings`: opens it, makes it if need be; with `update=1` they take the place of those that
-  /// are stored.
+  /// GET: `SessionDocument`. PUT with `SessionSettings`: opens the session, and makes it when there is none. With `update=1` the
+  /// settings replace those that are stored.
   case session = "/v1/session"
-  /// GET: `TaskPage`. POST lines of JSON, each a `TaskRequest`, 1,000 at most: `AddedTasks`; all are added or none.
+  /// GET: `TaskPage`. POST lines of JSON, each a `TaskRequest`, 1,000 at most: `AddedTasks`. All are added or none.
   case tasks = "/v1/session/tasks"
-  /// GET: `SessionEventPage`, behind the event with the number `after`.
+  /// GET: `SessionEventPage` of the events after the number `after`.
   case sessionEvents = "/v1/session/events"
-  /// GET: server-sent events, each a `SessionEvent`, whose number is the id. Behind `after` or `Last-Event-ID`; with neither, all that are
-  /// not acknowledged.
+  /// GET: server-sent events, each a `SessionEvent` with its number as the id. They begin after `after` or `Last-Event-ID`; with
+  /// neither, all that are not acknowledged.
   case sessionStream = "/v1/session/stream"
-  /// GET: server-sent events of several sessions, each a `SessionNews`, and without an id. Each `from` is `ID:NUMBER`: behind that event of
-  /// that session, 0 for all that are not acknowledged. What cannot be read (any more) is told, and the others go on.
+  /// GET: server-sent events of several sessions, each a `SessionNews`, without an id. Each `from` is `ID:NUMBER`: the session, and
+  /// the number of the event to begin after, or 0 for all that are not acknowledged. A session that cannot be read is reported, and
+  /// the others continue.
   case sessionsStream = "/v1/sessions/stream"
   /// POST a `SessionOrder`: `ControlAnswer`.
   case sessionOrder = "/v1/session/order"
@@ -44,7 +45,7 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     }
   }
 
-  /// Query parameters. `mirror` may come more than once.
+  /// The query parameters. `mirror` may occur more than once.
   package var parameters: [String] {
     switch self {
     case .status: ["mirror", "problems"]
@@ -60,12 +61,12 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     }
   }
 
-  /// Those that may come more than once.
+  /// The parameters that may occur more than once.
   package static let lists = ["from", "mirror", "state"]
 
   package var isStream: Bool { self == .stream || self == .sessionStream || self == .sessionsStream }
 
-  /// It is about the sessions of the agent's own user.
+  /// Whether the route is about the sessions of the agent's own user.
   package var isOfSessions: Bool {
     switch self {
     case .sessions, .session, .tasks, .sessionEvents, .sessionStream, .sessionsStream, .sessionOrder: true
@@ -73,7 +74,7 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     }
   }
 
-  /// Keys of the body's JSON object, those of objects in it behind a dot; empty when no body is taken.
+  /// The keys of the body's JSON object. Nested keys have the path before them, separated by dots. Empty when no body is accepted.
   package func keys(of method: String) -> [String] {
     switch (self, method) {
     case (.command, _):
@@ -105,18 +106,18 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   private static let ruleKeys =
     ["rules"] + ["leastBytes", "mostBytes", "status", "then", "to", "types"].map { "rules.\($0)" }
 
-  /// Problems of each mirror in an answer, unless asked for.
+  /// The problems that an answer lists for each mirror by default.
   package static let usualProblems = 20
   package static let mostProblems = 10_000
-  /// Events of a page, unless asked for.
+  /// The events of a page by default.
   package static let usualEvents = 100
   package static let mostEvents = 1_000
-  /// Tasks of one batch, and of a page.
+  /// The most tasks of one batch.
   package static let mostTasks = 1_000
-  /// Tasks of one page: most sessions are told whole, as they are at one instant.
+  /// The most tasks of one page. Most sessions fit on one page, which shows them at one instant.
   package static let mostListed = 10_000
-  /// Bytes of a batch.
+  /// The most bytes of a batch.
   package static let mostTaskBytes = 16 << 20
-  /// The `event:` of a stream that ends with a `ControlFailure`; journals have no such code.
+  /// The `event:` name of a `ControlFailure` that ends a stream. No journal has such a code.
   package static let failureEvent = "tarn-error"
 }

@@ -1,23 +1,23 @@
-/// No answer of an agent was got.
+/// The error when the agent gave no answer.
 package struct ControlUnreachable: Error, Equatable {
   package enum Reason: Sendable, Equatable {
-    /// Nothing is there, or the path is longer than a socket's can be.
+    /// There is nothing at the path, or the path is longer than that of a socket can be.
     case noSocket
-    /// A socket that nobody listens at: the agent has ended.
+    /// Nobody listens on the socket any more: the agent has ended.
     case refused
     /// This user may not connect.
     case permission
-    /// No connection, answer or sign of life in time.
+    /// The connection, the answer or a heartbeat did not come in time.
     case timedOut
-    /// What answers is not Tarn.
+    /// Something other than Tarn answers.
     case notATarn
-    /// The agent ended the connection before it had answered.
+    /// The agent ended the connection before it answered.
     case ended
   }
 
   package let reason: Reason
   package let socketPath: String
-  /// An order was on its way when it came to this: the agent may still carry it out, or has done so.
+  /// True when an order had been sent: the agent may still carry it out, or may have done so.
   package let isOpen: Bool
 
   init(_ reason: Reason, _ socketPath: String, isOpen: Bool = false) {

@@ -1,15 +1,15 @@
 /// One event of a stream (WHATWG HTML, Server-sent events).
 struct StreamEvent: Sendable, Equatable {
-  /// Where to go on after it.
+  /// The place to continue after this event.
   var id: String?
   var name = "message"
-  /// nil for a block that only says where the stream is.
+  /// The data. `nil` for a block that only has the stream's place.
   var data: [UInt8]?
 }
 
-/// Bytes of a stream to events, whatever pieces they come in.
+/// Parses the bytes of a stream into events, however the bytes are divided.
 struct EventStreamReader: Sendable {
-  /// Bytes of a line that are kept while its end has not come.
+  /// The most bytes of a line without its end.
   static let longestLine = 1 << 20
 
   private var line: [UInt8] = []

@@ -2,13 +2,13 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import TarnRuntime
 
-/// What comes back on one connection: filled by the event loop, awaited by the thread that asked.
+/// The response on one connection. The event loop fills it, and the thread that asked waits for it.
 final class Exchange: Sendable {
   struct Answer: Sendable {
     var status: Int
-    /// The `Server` header says so.
+    /// Whether the `Server` header names Tarn.
     var isTarn: Bool
-    /// Good, and of the kind that was asked for when that is a stream.
+    /// Whether this is the event stream that was asked for.
     var isStream: Bool
     var body: [UInt8]
   }
@@ -17,9 +17,9 @@ final class Exchange: Sendable {
   }
   enum Step {
     case events([StreamEvent])
-    /// The stream ended as streams do.
+    /// The stream ended regularly.
     case ended
-    /// Another answer than a stream.
+    /// The response was not a stream.
     case refused(Answer)
     case broken(ControlUnreachable.Reason)
   }
@@ -29,7 +29,7 @@ final class Exchange: Sendable {
     var answer: Answer?
     var reader = EventStreamReader()
     var events: [StreamEvent] = []
-    /// Bytes of a stream, all of them signs of life.
+    /// The bytes of the stream so far, each of them a sign of life.
     var heard: UInt64 = 0
     var end: End?
   }
@@ -55,7 +55,7 @@ final class Exchange: Sendable {
     }
   }
 
-  /// Blocks for the next events; `time` counts from the last byte that came.
+  /// Blocks until the next events come. `time` counts from the last byte that came.
   func next(within time: Duration) -> Step {
     var heard: UInt64?
     while true {
@@ -65,7 +65,7 @@ final class Exchange: Sendable {
           return .events(state.events)
         }
         switch state.end {
-        // Cut off in the middle, as by a killed agent, is an end like any other.
+        // A connection that breaks, for instance because the agent was killed, ends the stream like any other end.
         case .broken(.ended) where state.answer?.isStream == true: return .ended
         case .broken(let reason): return .broken(reason)
         case .whole:
@@ -74,7 +74,7 @@ final class Exchange: Sendable {
         case nil: break
         }
         defer { heard = state.heard }
-        // A sign of life: wait anew.
+        // A sign of life came: wait anew.
         return heard.map { $0 != state.heard } == true ? .some(nil) : nil
       }
       switch step {
@@ -93,7 +93,7 @@ final class Exchange: Sendable {
     state.change { $0.answer = Answer(status: status, isTarn: isTarn, isStream: isStream, body: []) }
   }
 
-  /// - Returns: false when that is more than is taken.
+  /// - Returns: false when these are more bytes than are accepted.
   func receive(_ bytes: [UInt8]) -> Bool {
     state.change { state in
       guard let answer = state.answer else { return false }
@@ -115,7 +115,7 @@ final class Exchange: Sendable {
   func fail(_ reason: ControlUnreachable.Reason) { state.change { $0.end = $0.end ?? .broken(reason) } }
 }
 
-/// Feeds an exchange from its channel. The event loop's thread only.
+/// Feeds an exchange from its channel. Used on the event loop's thread only.
 final class ExchangeHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPClientResponsePart
 

@@ -1,11 +1,11 @@
 import Glibc
 
-/// What the kernel says of sockets that somebody listens at (`/proc/net/unix`, proc_net(5)).
+/// The listening sockets that the kernel knows (`/proc/net/unix`, proc_net(5)).
 enum ListeningSockets {
-  /// Whether anybody listens at a socket in the directory of this one. An agent makes its sockets under another name there, which
-  /// the kernel goes on to show.
+  /// Returns whether anybody listens on a socket in the same directory. An agent makes its sockets there under another name, which
+  /// the kernel keeps showing.
   ///
-  /// - Returns: true also when that cannot be told.
+  /// - Returns: true also when this cannot be determined.
   static func areAny(beside path: String, table: String = "/proc/net/unix") -> Bool {
     guard let text = read(table) else { return true }
     let directory = directory(of: path[...])
@@ -19,7 +19,7 @@ enum ListeningSockets {
     }
   }
 
-  /// __SO_ACCEPTCON
+  /// The flag `__SO_ACCEPTCON` of a listening socket.
   private static let accepts: UInt32 = 1 << 16
 
   private static func directory(of path: Substring) -> String? {

@@ -4,13 +4,13 @@ internal import NIOPosix
 internal import TarnCore
 internal import TarnRuntime
 
-/// One connection on which events of several sessions come, without a thread that waits for them.
+/// A connection that brings the events of several sessions, without a thread that waits for them.
 package final class NewsStream: Sendable {
   package enum Step: Sendable {
-    /// From now on nothing is missed.
+    /// The stream has begun: no later event is missed.
     case begun
     case news(SessionNews)
-    /// The last step: why there was no answer, or what the agent answered; nil where the stream ended as streams do.
+    /// The last step, with the agent's refusal or the reason why there was no answer. `nil` when the stream ended regularly.
     case ended((any Error)?)
   }
 
@@ -30,7 +30,7 @@ package final class NewsStream: Sendable {
     if hasEnded { channel.close(promise: nil) }
   }
 
-  /// Any thread; returns at once. A step that is on its way may still be told.
+  /// Ends the stream. May be called on any thread; returns at once. A step that is on its way may still be reported.
   package func end() {
     let channel = state.withLock { state in
       state.hasEnded = true
@@ -41,9 +41,9 @@ package final class NewsStream: Sendable {
 }
 
 extension ControlClient {
-  /// Tells of several sessions on one connection.
+  /// Reads the events of several sessions on one connection.
   ///
-  /// - Parameter hear: on a thread that is not to wait; one step after the other.
+  /// - Parameter hear: called with one step after the other, on a thread that must not be blocked.
   package func news(
     from places: [SessionPlace], _ hear: @escaping @Sendable (NewsStream.Step) -> Void
   ) -> NewsStream {
@@ -53,7 +53,7 @@ extension ControlClient {
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHTTPClientHandlers()
-          // The agent sends signs of life.
+          // The agent sends heartbeats, so silence means that it hangs.
           try channel.pipeline.syncOperations.addHandler(IdleStateHandler(readTimeout: time))
           try channel.pipeline.syncOperations.addHandler(NewsHandler(client, hear))
         }
@@ -75,17 +75,17 @@ extension ControlClient {
   }
 }
 
-/// Reads one stream. The event loop's thread only.
+/// Reads one stream. Used on the event loop's thread only.
 private final class NewsHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPClientResponsePart
 
-  /// Bytes of an answer that is no stream.
+  /// The most bytes of an answer that is no stream.
   private static let longest = 1 << 20
 
   private let client: ControlClient
   private let hear: @Sendable (NewsStream.Step) -> Void
   private var reader = EventStreamReader()
-  /// Another answer than a stream.
+  /// An answer that is no stream.
   private var answer: Exchange.Answer?
   private var hasBegun = false
   private var hasEnded = false
@@ -111,7 +111,7 @@ private final class NewsHandler: ChannelInboundHandler {
     answer = Exchange.Answer(status: Int(head.status.code), isTarn: isTarn, isStream: false, body: [])
   }
 
-  /// - Returns: false for what no Tarn sends.
+  /// - Returns: false for bytes that no Tarn sends.
   private func read(_ bytes: [UInt8]) -> Bool {
     guard hasBegun else {
       answer?.body += bytes
@@ -149,7 +149,7 @@ private final class NewsHandler: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // Cut off in the middle, as by a killed agent, is an end like any other.
+    // A connection that breaks, for instance because the agent was killed, ends the stream like any other end.
     let isForeign = (error as? HTTPParserError).map { $0 != .invalidEOFState } ?? false
     end(isForeign ? client.unreachable(.notATarn) : hasBegun ? nil : client.unreachable(.ended), context)
   }

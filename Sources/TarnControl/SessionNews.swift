@@ -1,10 +1,10 @@
 package import TarnCore
 
-/// What comes on a stream of several sessions.
+/// A message on a stream of several sessions: an event or a failure.
 package struct SessionNews: Codable, Sendable, Equatable {
   package var session: String
   package var event: SessionEvent?
-  /// Why nothing more comes of this session, in place of an event.
+  /// The reason why no more events of this session come, in place of an event.
   package var failure: ControlFailure?
 
   package init(_ session: String, _ event: SessionEvent) { (self.session, self.event) = (session, event) }
@@ -13,14 +13,16 @@ package struct SessionNews: Codable, Sendable, Equatable {
   }
 }
 
-/// From where on a session is read.
+/// The place in a session from which it is read.
 package struct SessionPlace: Sendable, Equatable {
   package var session: String
-  /// Behind the event with this number; 0 for all that are not acknowledged, the greatest there is for none.
+  /// The number of the event to begin after. 0 for all that are not acknowledged, the greatest number for none.
   package var number: Int64
 
   package init(_ session: String, after number: Int64) { (self.session, self.number) = (session, number) }
 
+  /// Parses a place.
+  ///
   /// - Parameter text: `ID:NUMBER`.
   package init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let number = Int64(text[text.index(after: colon)...]),

@@ -1,21 +1,22 @@
 import TarnCore
 
-/// What becomes of a plan's deletions, of files that make way for directories and of all others alike: judged once,
-/// before anything is carried out.
+/// The verdict on a plan's deletions, including files that make way for directories. It is given once, before anything is carried
+/// out.
 enum DeletionVerdict: Equatable {
   case allowed
-  /// Allowed if the new files that the list promises are in place by then: asked again just before.
+  /// The deletions are allowed if the new files that the list promises are in place by then. This is checked again just before.
   case allowedIfReplaced
-  /// More than the guard lets go: all of them wait.
+  /// The deletions exceed the guard's limit: all of them wait.
   case held(HeldPlan)
-  /// Nothing may be deleted by this pass, and so nothing is held either; why.
+  /// This pass may delete nothing, for the given reason, and so holds nothing.
   case forbidden(String)
 
   var mayGo: Bool { self == .allowed || self == .allowedIfReplaced }
 
-  /// Of an entry below a file that stays for now. The file itself is told by the plan that holds it, or by this.
+  /// Returns the problem of an entry below a file that stays for now. The file itself is reported by the plan that holds it, or by
+  /// this problem.
   ///
-  /// - Returns: of kind `held` or `conflict`; nil when nothing stays.
+  /// - Returns: a problem of kind `held` or `conflict`; `nil` when nothing stays.
   func problem(of path: RelativePath, below blocker: RelativePath, seen: Timestamp) -> Problem? {
     let file = Self.inTheWay(blocker)
     switch self {
@@ -39,18 +40,18 @@ enum DeletionVerdict: Equatable {
   }
 }
 
-/// Asks the guard (I8) over all deletions of a plan, and keeps the set that it holds. On the pass's thread.
+/// Asks the guard (I8) about all deletions of a plan, and records the set that it holds. Used on the pass's thread.
 struct DeletionHold {
   private let ports: PassPorts
   private let guarded: DeletionGuard
   private let question: DeletionGuard.Question
-  /// New files that the plan fetches.
+  /// The number of new files that the plan fetches.
   private let promised: Int
-  /// Events after this one are of this pass, or of one that was cut short.
+  /// The number of the last event before this pass, or before one that was cut short.
   private let lastEvent: Int64
-  /// The feed's own list, where it is not in place so far: it makes up for no other file.
+  /// The feed's own list, when it is not in place so far. It does not make up for another file.
   private let newList: RelativePath?
-  /// The plan that is held already, if any: the journal has it.
+  /// The plan that is held already, if any; the journal has it.
   private let heldBefore: HeldPlan?
 
   /// Reads the ledger as it is before the plan is carried out.
@@ -59,7 +60,7 @@ struct DeletionHold {
     self.ports = ports
     promised = plan.work.new
     heldBefore = try ports.ledger.held()
-    // The feed's own list is no file that is mirrored.
+    // The feed's own list is not a mirrored file.
     let list = try Self.list(ports, policy, plan)
     let hasList = try list.map { try ports.ledger.row($0.path) != nil } ?? false
     newList = list.flatMap { $0.isWanted && !hasList ? $0.path : nil }
@@ -75,24 +76,24 @@ struct DeletionHold {
       earlierFormat: earlier == feed.end.format ? nil : earlier, format: feed.end.format)
   }
 
-  /// The list that is wanted, or else the one that was kept before.
+  /// Returns the list that is wanted, or else the one that was kept before.
   private static func list(
     _ ports: PassPorts, _ policy: PassPolicy, _ plan: Plan
   ) throws -> (path: RelativePath, isWanted: Bool)? {
     if let path = plan.feed.listPath { return (path, true) }
-    // One that a filter keeps is among the files that are not followed.
+    // A list that a filter keeps is among the files that are not followed.
     guard let known = try ports.ledger.fact(.keptList), let bytes = Base64.decode(Array(known.utf8)),
       let path = try? RelativePath(bytes), !policy.filter.excludes(path)
     else { return nil }
     return (path, false)
   }
 
-  /// Reads the ledger and writes nothing: a plan asks what a pass would be told.
+  /// Asks the guard. Only reads the ledger, because a plan also asks what a pass would be told.
   ///
-  /// - Parameter areReplaced: takes the new files that the list promises for published.
-  /// - Returns: nil when they may go, else the set that has to wait, which `keep` records.
+  /// - Parameter areReplaced: true to count the new files that the list promises as published.
+  /// - Returns: `nil` when the deletions may go, else the set that has to wait, which `keep` records.
   func judge(areReplaced: Bool = false) throws -> HeldPlan? {
-    // Nothing to ask about, and what is asked costs a look at the journal.
+    // There is nothing to ask about, and asking costs a search of the journal.
     guard question.planned > 0 else { return nil }
     var question = question
     question.deleted = try ports.ledger.eventCount(code: "deleted", after: lastEvent)
@@ -105,7 +106,7 @@ struct DeletionHold {
     }
   }
 
-  /// The set that a person is to look at, where it is still the same.
+  /// Returns the set that a person has to look at, when it is still the same.
   private func heldAgain() throws -> HeldPlan? {
     guard let id = try ports.ledger.fact(.heldForPerson) else { return nil }
     let reason =
@@ -114,8 +115,8 @@ struct DeletionHold {
     return now.id == id ? now : nil
   }
 
-  /// The set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it waits with
-  /// the others, so that the set stays one.
+  /// Returns the set, with an id made from its paths and digests. `forget` loses nothing and needs no approval, but waits with the
+  /// others so that the set stays one.
   private func plan(_ reason: String, isForPerson: Bool) throws -> HeldPlan {
     let hasher = ports.hashing.hasher(.sha256)
     var count = 0
@@ -128,12 +129,12 @@ struct DeletionHold {
       isForPerson: isForPerson)
   }
 
-  /// Changes in one transaction.
+  /// The most changes in one transaction.
   private static let mostAtOnce = 4096
 
-  /// Records the plan and its paths, for `approve`; durable when it returns.
+  /// Records the plan and its paths, for `approve`. They are durable on return.
   func keep(_ plan: HeldPlan) throws {
-    // The paths first, in parts: without its plan a path means nothing, and there may be millions.
+    // The paths come first, in parts: they mean nothing without their plan, and there may be millions.
     var changes: [LedgerChange] = []
     try eachDeletion { action in
       changes.append(.heldPath(plan: plan.id, path: action.path))
@@ -161,20 +162,20 @@ struct DeletionHold {
 }
 
 extension LossBook {
-  /// As of now.
+  /// Reads the book, as of now.
   static func read(_ ports: PassPorts) throws -> LossBook {
     let text = try ports.ledger.fact(.lossBook) ?? ""
     return LossBook(encoded: text).within(at: ports.now)
   }
 
-  /// New files, wherever their bytes came from.
+  /// Returns the number of new files, whatever the source of their bytes.
   static func published(_ ports: PassPorts, after event: Int64) throws -> Int {
     try ["fetched", "copied"].reduce(0) { try $0 + ports.ledger.eventCount(code: $1, after: event) }
   }
 
-  /// What the pass that ends now adds to it.
+  /// Returns what the pass that ends now adds to the book.
   ///
-  /// - Parameter beganAfter: the last event before the pass; counts for a mirror that has no book so far.
+  /// - Parameter beganAfter: the number of the last event before the pass, for a mirror that has no book so far.
   static func change(_ ports: PassPorts, beganAfter: Int64) throws -> LedgerChange {
     var book = try read(ports)
     let last = book.event ?? beganAfter

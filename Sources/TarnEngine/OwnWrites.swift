@@ -1,23 +1,24 @@
 package import TarnCore
 import TarnRuntime
 
-/// What Tarn itself wrote in a folder of late, so that news of it are known for its own. Bounded; any thread.
+/// The recent writes of Tarn itself in a folder, so that events about them are recognised as its own. Bounded; thread-safe.
 ///
-/// A file is noted before it gets its name, for the news may come first: then its time of change is not known yet, and size,
-/// time of modification and mode have to do until it is noted again.
+/// A file is noted before it gets its name, because its event may come first. Its time of change is not known then, so size,
+/// modification time and mode must match until it is noted again.
 package final class OwnWrites: Sendable {
   private struct Note {
-    /// nil: nothing stands there.
+    /// The file's identity; `nil` when nothing is at the path.
     var identity: FileIdentity?
     var isExact: Bool
   }
 
   private struct Half {
     var notes: [RelativePath: Note] = [:]
-    /// The directories that lead to these: they were made, or removed, with what lay in them; and what was noted there.
+    /// The directories that lead to these paths, with what was noted in them. They may have been made or removed together with
+    /// their contents.
     var directories: [RelativePath: Set<RelativePath>] = [:]
 
-    /// A directory goes with the last of what was noted in it.
+    /// Forgets a path, and each directory in which nothing else is noted.
     mutating func forget(_ path: RelativePath) {
       notes[path] = nil
       var child = path
@@ -33,9 +34,9 @@ package final class OwnWrites: Sendable {
   private struct Notes {
     var newer = Half()
     var older = Half()
-    /// Expected, and not there when their directory was told: to be looked at again once they are noted.
+    /// Paths that were expected and missing when their directory was reported. They are checked again once they are noted.
     var doubts: Set<RelativePath> = []
-    /// Directories whose mode somebody changed: that they have their own again is no news of Tarn's.
+    /// Directories whose mode somebody else changed. An event that restores their mode is not Tarn's.
     var foreign: Set<RelativePath> = []
     var onDoubt: (@Sendable (RelativePath) -> Void)?
 
@@ -46,32 +47,34 @@ package final class OwnWrites: Sendable {
     }
   }
 
-  /// In each of two halves; the older one goes as a whole.
+  /// The most notes in each of two halves. The older half is dropped as a whole.
   private static let half = 32_768
 
-  /// What Tarn gives to what it makes.
+  /// The modes of the files and directories that Tarn makes.
   private static let (fileMode, directoryMode): (UInt32, UInt32) = (0o644, 0o755)
 
   private let notes = Locked(Notes())
 
   package init() {}
 
-  /// - Parameter onDoubt: called for paths that have to be looked at once more; must not block.
+  /// Sets the handler of doubts.
+  ///
+  /// - Parameter onDoubt: called for paths that have to be checked once more; must not block.
   package func setOnDoubt(_ onDoubt: @escaping @Sendable (RelativePath) -> Void) {
     notes.withLock { $0.onDoubt = onDoubt }
   }
 
-  /// Late news are looked at like any other.
+  /// Forgets all writes. Late events about them are handled like any other.
   package func forget() {
     notes.withLock { $0 = Notes(onDoubt: $0.onDoubt) }
   }
 
-  /// Is about to stand there under that name.
+  /// Notes a file that is about to get this name.
   package func expect(_ path: RelativePath, _ identity: FileIdentity) {
     note(path, Note(identity: identity, isExact: false))
   }
 
-  /// Does not come to stand there: whatever is told of it is looked at.
+  /// Notes that an expected file does not get this name. Events about the path are then handled like any other.
   package func withdraw(_ path: RelativePath) {
     let onDoubt = notes.withLock { notes -> (@Sendable (RelativePath) -> Void)? in
       notes.newer.forget(path)
@@ -81,7 +84,7 @@ package final class OwnWrites: Sendable {
     onDoubt?(path)
   }
 
-  /// Stands there now; nil when nothing does.
+  /// Notes what is at the path now; `nil` when nothing is.
   package func note(_ path: RelativePath, _ identity: FileIdentity?) {
     note(path, Note(identity: identity, isExact: true))
   }
@@ -103,10 +106,10 @@ package final class OwnWrites: Sendable {
     onDoubt?(path)
   }
 
-  /// Whether what stands at a path is what Tarn left there. What lies in a directory has news of its own, but not what was gone
-  /// before somebody listed it: so what was noted there has to stand still.
+  /// Returns whether the object at a path is as Tarn left it. Contents of a directory have events of their own, except those that
+  /// were gone before the directory was listed. So all that was noted in it must still match.
   ///
-  /// - Parameter look: what stands there; called only for paths that Tarn wrote of late.
+  /// - Parameter look: returns what is at a path; called only for paths that Tarn wrote recently.
   package func isOwn(
     _ path: RelativePath, look: (RelativePath) -> (Present, permissions: UInt32)?
   ) -> Bool {
@@ -141,7 +144,7 @@ package final class OwnWrites: Sendable {
     children.joined().allSatisfy { child in
       let (note, below) = notes.withLock { ($0.note(of: child), $0.children(of: child)) }
       guard let note else {
-        // A directory that is there has news of its own.
+        // An existing directory has events of its own.
         return below.isEmpty || look(child)?.0.kind == .directory || stand(below, look)
       }
       if fits(note, look(child)) { return true }

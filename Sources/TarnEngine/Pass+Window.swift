@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Reading a window: RSS, Atom, JSON Feed.
+/// Reads a window: RSS, Atom or JSON Feed.
 extension Pass {
   func readWindow(
     _ document: FeedReader.Document, _ reader: FeedReader, _ planner: FeedPlanner
@@ -24,7 +24,7 @@ extension Pass {
       pageStart = position
       return try catalog.wantsMore(title: end.title)
     }
-    // Where all that is wanted stands on the first page, that one says all.
+    // When all wanted files are on the first page, that page is sufficient.
     if walk.pages == 0 { end.next = nil }
     if position > 0, end.notice?.code == .withoutFiles { end.notice = nil }
     if catalog.hasGivenUp {
@@ -45,8 +45,8 @@ extension Pass {
     return PlannedFeed(planner: planner, end: end, walk: walk)
   }
 
-  /// A feed that named all of its files, and is a window all of a sudden, is in doubt: followed as one it would be in sync with what
-  /// little it names. There is no deletion of it that could be held, so the pass is refused as a whole.
+  /// Refuses a feed that named all of its files and is suddenly a window. Followed as a window, it would be in sync with the little
+  /// that it names. No deletion could be held then, so the whole pass is refused.
   private func refuseOtherKind(_ end: FeedEnd) throws {
     guard request.policy.format != .rss, try ports.ledger.fact(.complete) == "yes",
       let known = try ports.ledger.fact(.format), try ports.ledger.rowCount() > 0
@@ -59,9 +59,9 @@ extension Pass {
         + "format = \"rss\" in its settings")
   }
 
-  /// Says which items are taken for files that are there, unless the last pass said the same.
+  /// Reports which items are taken for files that exist already, unless the last pass reported the same.
   ///
-  /// - Returns: what tells these items from others, for the ledger.
+  /// - Returns: a digest of these items, for the ledger; `nil` when there are none.
   private func tell(_ doubts: [WindowCatalog.Doubt]) throws -> String? {
     guard !doubts.isEmpty else { return nil }
     let text = doubts.flatMap { doubt -> [UInt8] in doubt.path.bytes + [0] + doubt.title + [0] }

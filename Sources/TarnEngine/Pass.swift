@@ -1,36 +1,37 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What to bring into line with what, and how.
+/// A request for a pass: the feed, the folder, and the options.
 package struct PassRequest: Sendable {
   package var feed: FeedLocation
-  /// The folder as users see it; for messages only.
+  /// The folder's path as users see it, for messages only.
   package var folderName: String
   package var policy: PassPolicy
-  /// The ledger is new beside an old folder (it was damaged): this pass deletes nothing.
+  /// True when the ledger is new beside an old folder, because it was damaged. This pass then deletes nothing.
   package var wasRebuilt = false
-  /// Its options hold for this pass alone.
+  /// True when its options apply to this pass alone.
   package var isOnce = false
-  /// And they choose other files than the mirror's own: this pass says nothing of the mirror as a whole, which stays as it was.
+  /// True when these options also choose other files than the mirror's own. This pass then records nothing about the mirror as a
+  /// whole.
   package var choosesOthers = false
-  /// Deletions that wait for an approval go on waiting: this pass judges none, or not by the mirror's own options.
+  /// True when a held plan stays held: this pass judges no deletions, or not by the mirror's own options.
   package var keepsHold = false
-  /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on. nil takes a fact away.
+  /// The facts that the ledger stores once the feed was read, so that a mistyped feed is not followed later. `nil` removes a fact.
   package var facts: [(name: LedgerFact, value: String?)] = []
-  /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
-  /// of it.
+  /// A digest of everything besides the feed that determines the plan. `nil` makes the pass read the feed whole in any case.
   package var settings: String?
-  /// Entries in memory that wait for a duplicate's bytes, and as many whose sources all failed; for more of them the plan is
-  /// read again.
+  /// The most entries in memory that wait for the same reason, such as a duplicate's bytes. For further ones the plan is read
+  /// again.
   package var mostHeldBack = 4096
 
-  /// Asked when the pass fails: the ledger goes with it, and the journal with the ledger. nil where it always stays.
+  /// Called when the pass fails. Returns true when the ledger, and its journal, are about to be dropped. `nil` when they always
+  /// stay.
   package var isJournalLost: (@Sendable () -> Bool)?
-  /// Seconds for which events are kept for readers that were away.
+  /// The seconds for which events are kept for readers that were away.
   package var keepEvents: Int64 = 14 * 86_400
-  /// Orders about single transfers; nil for none.
+  /// The orders about single transfers; `nil` for none.
   package var steering: PassSteering?
-  /// Says that the folder stands as the last pass or repair left it: somebody has watched it ever since.
+  /// Returns true when the folder is as the last pass or repair left it, because it has been watched ever since.
   package var isAsLeft: (@Sendable () -> Bool)?
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
@@ -40,11 +41,11 @@ package struct PassRequest: Sendable {
   }
 }
 
-/// A feed that was read, and what is to be done about it.
+/// A feed that was read, and the plan that follows from it.
 struct PlannedFeed {
   let planner: FeedPlanner
   let end: FeedEnd
-  /// Of an index whose directories were walked, or of pages; nil of one document.
+  /// The walk over the directories of an index, or over pages. `nil` for a single document.
   var walk: ListingWalk?
 
   var isComplete: Bool { end.isComplete && walk?.failures.isEmpty != false }
@@ -55,7 +56,7 @@ struct PlannedFeed {
   }
 }
 
-/// One pass: read, compare, plan, carry out, record, report. Blocking; one thread, which owns the pass.
+/// One pass: read, compare, plan, carry out, record, report. It blocks, and uses one thread, which owns it.
 package struct Pass {
   let ports: PassPorts
   let request: PassRequest
@@ -70,9 +71,9 @@ package struct Pass {
     (self.progress, self.stop) = (progress, stop)
   }
 
-  /// What a sync would do: also what the guard would hold, and what would wait for it. Changes nothing.
+  /// Plans a sync, including what the guard would hold and which entries would wait for it. Changes nothing.
   ///
-  /// - Parameter each: gets every planned action, in order, and whether it is a deletion that would be held.
+  /// - Parameter each: called with every planned action, in order, and whether it is a deletion that would be held.
   package func plan(
     folder: any FolderReading, each: (_ action: Action, _ isHeld: Bool) -> Void
   ) throws(PassFailure) -> PassReport {
@@ -108,9 +109,9 @@ package struct Pass {
     }
   }
 
-  /// Brings the folder into line. The folder's lock is held by the caller.
+  /// Brings the folder into line with the feed. The caller holds the folder's lock.
   ///
-  /// When it returns, everything that the report calls done is durable.
+  /// On return, everything that the report calls done is durable.
   package func run(folder: any FolderPort) throws(PassFailure) -> PassReport {
     let before = try PassFailure.translating(feed: request.feed.text) {
       try request.choosesOthers ? MirrorRecord(ports.ledger) : nil
@@ -122,11 +123,11 @@ package struct Pass {
       var changes = PassProgress.Snapshot.noChanges
       changes += Self.end(with: failure)
       changes += before?.changes ?? []
-      // Whoever follows the events would get one that is nowhere later.
+      // An event in a ledger that is dropped would later be missing for readers of events.
       if failure.kind != .stopped, request.isJournalLost?() != true {
         changes += Self.event(of: failure, at: ports.now)
       }
-      // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
+      // The pass has failed already. If the ledger cannot take this, `failure` has its message.
       try? note(changes)
       throw failure
     }
@@ -146,27 +147,27 @@ package struct Pass {
     return [.event(Event(when: now, code: "pass-failed", detail: detail)), .fact(.toldFailure, failure.code)]
   }
 
-  /// That a pass does its work again, for whoever heard that one did not.
+  /// Returns the event that passes succeed again, when a failed one was reported.
   private func recovered() throws -> [LedgerChange] {
     guard let code = try ports.ledger.fact(.toldFailure) else { return [] }
     let event = Event(when: ports.now, code: ProblemNews.ended, detail: "a pass had failed [\(code)]")
     return [.event(event), .fact(.toldFailure, nil)]
   }
 
-  /// What the ledger keeps of a pass that was refused before it could begin, by what the mirror itself goes by: until that is mended
-  /// each one will be.
+  /// Returns the ledger's changes for a pass that the mirror's own settings refused before it began. Until that is corrected, every
+  /// pass is refused.
   package static func refused(by failure: PassFailure, at now: Timestamp) -> [LedgerChange] {
     [.fact(.attempt, now.rfc3339)] + end(with: failure) + event(of: failure, at: now)
   }
 
-  /// What a crash left is put right once for all who work in the folder at a time.
+  /// Repairs what a crash left, once for all who work in the folder at a time.
   func recover(_ folder: any FolderPort) throws -> Recovery {
     let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
     try ports.engine.prepareOnce { try recovery.run() }
     return recovery
   }
 
-  /// - Parameter earlier: how the mirror stood, where this pass says nothing of all of it.
+  /// - Parameter earlier: the record of the mirror, when this pass says nothing about the mirror as a whole.
   private func runToEnd(_ folder: any FolderPort, over earlier: MirrorRecord?) throws(PassFailure)
     -> PassReport
   {
@@ -190,12 +191,12 @@ package struct Pass {
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
       let reader = reader
-      // What repairs do from here on, this pass has not seen.
+      // This pass does not see what repairs do from here on.
       let before = ports.engine.history
       switch try open(since: known, folder, reader) {
       case .unchanged(let known, let how):
         (report, record) = (unchanged(known, how, started: started), known)
-        // What a pass was given for once may be given for good now.
+        // Facts that a pass was given for once may now be given for good.
         let facts = try request.facts.filter { try ports.ledger.fact($0.name) != $0.value }
         if !facts.isEmpty { try note(facts.map { .fact($0.name, $0.value) }) }
         observer.pass(.planned(report))
@@ -207,9 +208,9 @@ package struct Pass {
       report.ended = ports.now
       if ports.engine.history.records != before.records { record = nil }
       try self.record(report, record, over: earlier, after: lastEvent)
-      // One that recorded at the same time.
+      // A repair may have recorded at the same time.
       if record != nil, ports.engine.history.records != before.records { try note([.fact(.feedRecord, nil)]) }
-      // How often they have failed now; those that are shown.
+      // The problems that are shown get their number of failures.
       for index in report.problems.indices.prefix(Self.mostCounted) {
         let known = try ports.ledger.problem(name: report.problems[index].name)
         report.problems[index].attempts = known?.attempts ?? 1
@@ -220,28 +221,28 @@ package struct Pass {
 
   private static let mostCounted = 20
 
-  /// Does what a feed asks for that was read.
+  /// Carries out what a feed asks for that was read.
   ///
-  /// - Returns: what came of it, and what the next pass may build on.
+  /// - Returns: the report, and the record that the next pass may use.
   private func follow(
     _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, _ reader: FeedReader,
     since before: TransferEngine.History, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
     let feed = try read(document, folder, reader, started: started)
-    // Before it is recorded which format the list has now.
+    // This must come before the present format of the list is recorded.
     let (verdict, hold) = try judge(feed)
     (feed.plan.verdict, feed.plan.since) = (verdict, before)
     let plan = feed.plan
     let isRead = feed.isComplete || plan.isWindow && feed.walk?.failures.isEmpty != false
     let saysAll = isRead && !plan.hasBlindSpot && !request.choosesOthers
     try accept(feed, document, solved: plan.old.over(saysAll: saysAll))
-    // A plan that is held is of an older manifest: what it names may be wanted again.
+    // The held plan belongs to an older manifest: files that it names may be wanted again.
     if !request.keepsHold { try dropHold(for: verdict) }
-    // Repairs that are at work by an earlier manifest follow this one. The engine's thread alone reads the catalog from now on; without
-    // one nothing is known to be wanted.
+    // Running repairs of an earlier manifest follow this one from now on. Only the engine's thread reads this catalog. Without a
+    // catalog no path is known to be wanted.
     let catalog = try openCatalog()
     ports.engine.follow { try catalog?.entry($0) }
-    // What a repair goes on with is for a later pass.
+    // Partial files that a repair continues are left to a later pass.
     try ports.engine.claimingFree(Array(plan.partials.over(saysAll: saysAll))) {
       try recovery.drop(partials: Set($0))
     }
@@ -256,7 +257,7 @@ package struct Pass {
     feed.plan.feed.listURL = list?.url
     try carryOut(feed.planner.writer, in: folder, hold: hold, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
-    // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
+    // Only a pass that left nothing that it could have deleted lets a list of this format delete.
     if feed.isComplete || plan.isWindow, !report.wasStopped, !request.isOnce,
       report.counts.unlisted == 0, plan.filteredRows == 0
     {
@@ -265,7 +266,7 @@ package struct Pass {
     return (report, try feedRecord(document, feed.end, feed.planner.writer.plan, report))
   }
 
-  /// A plan that waits gives way to what is decided now: the journal hears of it, unless the same one goes on waiting.
+  /// Drops a held plan in favour of the present verdict. The journal records that, unless the same plan stays held.
   private func dropHold(for verdict: DeletionVerdict) throws {
     var changes: [LedgerChange] = [.dropHolds]
     if let before = try ports.ledger.held() {
@@ -329,16 +330,16 @@ package struct Pass {
     return PlannedFeed(planner: planner, end: end, walk: walk)
   }
 
-  /// The feed was read and is followed: what is to be remembered of it, also when the pass is stopped.
+  /// Records what must be remembered of the feed, which is now followed, even when the pass is stopped.
   ///
-  /// - Parameter solved: names of problems of what is no longer wanted, or in place.
+  /// - Parameter solved: the names of problems about paths that are no longer wanted, or are in place.
   private func accept(
     _ feed: PlannedFeed, _ document: FeedReader.Document, solved: Set<[UInt8]>
   ) throws {
     let (plan, end) = (feed.plan, feed.end)
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += try solved.map { name in
-      // A directory that could not be read is no entry.
+      // A directory that could not be read is not an entry.
       let isEntry = try ports.ledger.problem(name: name)?.code != FolderFailure.Code.permission.rawValue
       return .dropProblem(name: name, isUnwanted: isEntry && plan.old.unnamed.contains(name))
     }
@@ -356,9 +357,9 @@ package struct Pass {
       .fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339),
     ]
     changes += plan.feed.learned
-    // What another feed came to says nothing of this one.
+    // The success of another feed says nothing about this one.
     if try ports.ledger.fact(.feed) != request.feed.text { changes.append(.fact(.success, nil)) }
-    // The first format is the one that others are held against.
+    // The first format is the one that later formats are compared with.
     if try ports.ledger.fact(.deletingFormat) == nil {
       changes.append(.fact(.deletingFormat, try ports.ledger.fact(.format) ?? end.format))
     }
@@ -369,10 +370,10 @@ package struct Pass {
   // MARK: Carrying out
 
   /// - Parameters:
-  ///   - writer: has the plan, and decides over stale paths again.
-  ///   - priority: `.urgent` for a repair.
-  ///   - hold: asked again just before anything is deleted, for what a list promises may not be there.
-  /// - Returns: true when another manifest wants something of it otherwise, or may.
+  ///   - writer: has the plan, and decides again about stale paths.
+  ///   - priority: the priority of the transfers; `.urgent` for a repair.
+  ///   - hold: asked again just before anything is deleted, because promised files may be missing.
+  /// - Returns: true when another manifest wants some of it otherwise, or may do so.
   @discardableResult
   func carryOut(
     _ writer: PlanWriter, in folder: any FolderPort, priority: TransferPriority = .normal,
@@ -407,9 +408,9 @@ package struct Pass {
       || transfers.account.untold > 0
   }
 
-  /// What failed here, and another client has brought since, is in place.
+  /// Counts entries as current that failed here and were since brought by another client.
   private func forgetBrought(_ folder: any FolderPort, from report: inout PassReport) throws {
-    // Only who keeps a catalog has repairs.
+    // Only a mirror that keeps a catalog has repairs.
     guard report.counts.failed > 0, let catalog = try openCatalog() else { return }
     var brought: Set<[UInt8]> = []
     for problem in report.problems where problem.kind == .failed {
@@ -425,7 +426,7 @@ package struct Pass {
     report.problems.removeAll { $0.kind == .failed && brought.contains($0.name) }
   }
 
-  /// The last step of a plan: what a complete manifest no longer names goes to the trash.
+  /// Carries out the last step of a plan: files that a complete manifest no longer names go to the trash.
   private func delete(
     _ submission: Submission, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
     into report: inout PassReport
@@ -449,7 +450,7 @@ package struct Pass {
         if !spared.contains(action.path) { group.append(action) }
         next = try submission.plan.actions.next()
       }
-      // Whoever brings a file to one of these paths has done so by then, or looks first.
+      // A client that brings a file to one of these paths has done so by then, or looks first.
       let outcomes = try ports.engine.claiming(group.map(\.path)) { try removals.carryOut(group) }
       for (action, outcome) in outcomes {
         observer.report(
@@ -459,7 +460,7 @@ package struct Pass {
     }
   }
 
-  /// Tries again to remove directories that an earlier pass emptied and could not remove.
+  /// Tries again to remove directories that an earlier pass emptied but could not remove.
   private func removeLeftovers(_ folder: any FolderPort, into report: inout PassReport) throws {
     let known = try ports.ledger.problems(limit: PassReport.mostProblems).filter {
       $0.code == Problem.leftoverCode
@@ -474,8 +475,8 @@ package struct Pass {
     }
   }
 
-  /// Paths that changed while the plan was carried out go back to the start, twice at most; unless another manifest wants something of
-  /// them otherwise. What goes on changing a pass tells, and a repair looks at again later.
+  /// Decides again, at most twice, about paths that changed while the plan was carried out, unless another manifest wants some of
+  /// them otherwise. Paths that keep changing are reported by a pass, and checked again later by a repair.
   private func settleStale(
     _ transfers: Transfers, _ writer: PlanWriter, and others: [Action], into report: inout PassReport
   ) throws {
@@ -514,8 +515,9 @@ package struct Pass {
     return report
   }
 
-  /// - Parameter lastEvent: before the pass began.
-  /// - Parameter before: how the mirror stood, where this pass says nothing of all of it.
+  /// - Parameters:
+  ///   - before: the record of the mirror, when this pass says nothing about the mirror as a whole.
+  ///   - lastEvent: the number of the last event before the pass began.
   private func record(
     _ report: PassReport, _ feed: FeedRecord?, over before: MirrorRecord?, after lastEvent: Int64
   ) throws {
@@ -535,7 +537,7 @@ package struct Pass {
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
-    // Of repairs that go on.
+    // Repairs that are still running.
     changes.append(.fact(.repairPending, ports.engine.repairPending))
     changes += before?.changes ?? []
     if before != nil, report.counts.updated + report.counts.replaced + report.counts.copied > 0 {
@@ -546,8 +548,7 @@ package struct Pass {
     if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))
     if !report.wasStopped { changes.append(try LossBook.change(ports, beganAfter: lastEvent)) }
-    // Events that no reader has to be given any more: beyond the retention, but the newest are kept in any case, and beyond the most
-    // that a ledger is to hold.
+    // Prunes events beyond the retention, except the newest 100,000, and events beyond the most that a ledger may hold.
     let now = report.ended
     changes += [
       .pruneEvents(keeping: 100_000, before: now.adding(seconds: -request.keepEvents), now: now),
@@ -556,8 +557,8 @@ package struct Pass {
     try note(changes)
   }
 
-  /// The checksum list is kept as the mirror's own pass brought it. A pass for once brings newer files, and the list does not fit these
-  /// until the next pass.
+  /// Returns the problem that the checksum list is outdated. The list is kept as the mirror's own pass brought it. It does not
+  /// match files that a pass with `--once` brought, until the next pass.
   private func staleList() throws -> [LedgerChange] {
     guard let known = try ports.ledger.fact(.keptList), let name = Base64.decode(Array(known.utf8)) else {
       return []
@@ -586,7 +587,7 @@ package struct Pass {
   func enter(_ phase: PassEvent.Phase) {
     progress.change { $0.phase = phase }
     observer.pass(.phase(phase))
-    // What `tarn status` shows beside a running pass; soon stale, so a failure is of no account here.
+    // `tarn status` shows this beside a running pass. It is soon outdated, so a failure does not matter.
     try? ports.ledger.applyVolatile([.fact(.phase, phase.rawValue)])
   }
 
@@ -617,7 +618,8 @@ package struct Pass {
     }
   }
 
-  /// Now, or the time of an earlier pass where the clock was set back since: what has expired stays so (I7).
+  /// Returns the present time, or that of an earlier pass when the clock was set back since. An expired manifest stays expired
+  /// (I7).
   func latestTime() throws -> Timestamp {
     let known = try ports.ledger.fact(.latestTime).flatMap { Int64($0) }
     return known.map { max(ports.now, Timestamp(nanoseconds: $0)) } ?? ports.now
@@ -627,7 +629,7 @@ package struct Pass {
 
   /// Judges all deletions of the plan as one set: all of them go, or all are held.
   ///
-  /// - Returns: what becomes of them, and whom to ask again.
+  /// - Returns: the verdict, and the hold to ask again.
   func judge(_ feed: PlannedFeed) throws -> (DeletionVerdict, DeletionHold?) {
     let plan = feed.plan
     if let reason = whyNothingIsDeleted(plan, isComplete: feed.isComplete) {
@@ -637,7 +639,7 @@ package struct Pass {
       }
       return (.forbidden(reason), nil)
     }
-    // What a window lets go is what `keep` and `max-age` ask for.
+    // Deletions from a window are what `keep` and `max-age` ask for.
     guard !plan.isWindow else {
       feed.plan.admitBlocked()
       return (.allowed, nil)
@@ -646,17 +648,17 @@ package struct Pass {
     if let held = try hold.judge() {
       guard try hold.judge(areReplaced: true) == nil else { return (.held(held), hold) }
       guard plan.makesWay else { return (.allowedIfReplaced, hold) }
-      // What stands in the way of new files cannot wait for them.
+      // Files in the way of new files cannot wait for these.
       guard plan.work.deletions <= DeletionGuard.least else { return (.held(held), hold) }
     }
     feed.plan.admitBlocked()
     return (.allowed, hold)
   }
 
-  /// Deletions follow only from the mirror's own options, from a complete manifest, or from the age of a window's files, and a folder that was read
-  /// whole. Whether a row is dropped or a file is moved away: neither happens on less.
+  /// Returns the reason why this pass may delete nothing. Deletions, including dropped rows, need the mirror's own options, a
+  /// complete manifest or a window's age limit, and a folder that was read whole.
   ///
-  /// - Returns: nil when deletions may follow.
+  /// - Returns: the reason; `nil` when deletions are allowed.
   private func whyNothingIsDeleted(_ plan: Plan, isComplete: Bool) -> String? {
     if request.choosesOthers {
       return
@@ -669,8 +671,8 @@ package struct Pass {
 
   // MARK: A disk that is too small
 
-  /// Says before the first byte when the plan does not fit: replaced versions stay in the trash, so the peak is what
-  /// there is and all that is planned.
+  /// Reports before the first byte when the plan does not fit. Replaced versions stay in the trash, so the peak is the present use
+  /// plus all that is planned.
   func tellSpace(_ folder: any FolderPort, _ planned: UInt64) throws {
     let available = try SpaceBudget(folder, reserve: request.policy.reserve).available
     guard planned > available else { return }
@@ -680,7 +682,7 @@ package struct Pass {
         + "the reserve; what does not fit is reported, the rest is done")
   }
 
-  /// Says where space may come from, once something did not fit.
+  /// Reports where space could be freed, once something did not fit.
   func tellTrash(_ report: PassReport) throws {
     let codes = [FolderFailure.Code.noSpace.rawValue, FolderFailure.Code.quota.rawValue]
     guard report.problems.contains(where: { codes.contains($0.code) }) else { return }
@@ -693,7 +695,7 @@ package struct Pass {
   }
 }
 
-/// What a report takes from those who did the work.
+/// Adds the results of transfers and plans to the report.
 extension PassReport {
   mutating func add(_ account: TransferAccount) {
     counts.add(account.counts)
@@ -706,7 +708,7 @@ extension PassReport {
     namedEarly = Set(account.early?.standing.keys.map { $0 } ?? [])
   }
 
-  /// What deciding again over stale paths added.
+  /// Adds the results of deciding again about stale paths.
   mutating func add(_ plan: Plan, since before: PassCounts) {
     counts.add(plan.counts, since: before)
     let known = Set(problems.map(\.name))

@@ -1,7 +1,7 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What a pass asks of the outside.
+/// The ports through which a pass reaches the outside.
 package struct PassPorts: Sendable {
   package var ledger: any LedgerPort
   package var stage: any StagePort
@@ -10,15 +10,15 @@ package struct PassPorts: Sendable {
   package var hashing: any Hashing
   package var clock: any Clock
   package var random: any RandomSource
-  /// Of this boot; empty when it cannot be read.
+  /// The id of this boot; empty when it cannot be read.
   package var bootID: String
-  /// Where a feed's body is kept while it is read.
+  /// The directory where a feed's body is kept while it is read.
   package var spoolDirectory: String
-  /// Where the manifest is kept for repairs; nil when nobody watches the folder.
+  /// The catalog that keeps the manifest for repairs; `nil` when nobody watches the folder.
   package var catalog: (any CatalogPort)?
-  /// Carries out what is planned; one for all who work in the folder.
+  /// The engine that carries out plans, shared by all who work in the folder.
   package var engine: TransferEngine
-  /// Learns what is written in the folder; nil when nobody watches it.
+  /// Records what is written in the folder; `nil` when nobody watches it.
   package var ownWrites: OwnWrites?
 
   package init(

@@ -1,7 +1,7 @@
 package import TarnCore
 package import TarnRuntime
 
-/// Puts right what a crash left between a rename and its row. Whoever works first in a folder that was opened runs it, under the lock.
+/// Repairs what a crash left between a rename and its row. The first user of an opened folder runs it, under the lock.
 package struct Recovery {
   let ledger: any LedgerPort
   let folder: any FolderPort
@@ -21,18 +21,18 @@ package struct Recovery {
       case .remove: changes += try finishRemoval(intent)
       }
     }
-    // A rename that only the page cache knows must not be recorded as done.
+    // A rename that is only in the page cache must not be recorded as done.
     if !intents.isEmpty { try folder.flush() }
     try ledger.apply(changes)
     try sweepPartials(handled: Set(intents.map(\.partialName)))
     try sweepTrash()
   }
 
-  /// The first step of `run`, which writes nothing: also where the ledger cannot be written yet.
+  /// Runs the first step of `run`, which writes nothing. It also works while the ledger cannot be written.
   ///
   /// - Returns: whether anything was removed.
   package func makeRoom() throws -> Bool {
-    // On a full disk not even the ledger can be written: unfinished downloads go first.
+    // On a full disk not even the ledger can be written, so unfinished downloads are removed first.
     guard try folder.space().free < Self.leastRoom else { return false }
     let needed = Set(try ledger.intents().map(\.partialName))
     let removable = try folder.partials().filter { !needed.contains($0.name) }
@@ -40,7 +40,7 @@ package struct Recovery {
     return !removable.isEmpty
   }
 
-  /// Bytes that the ledger may need.
+  /// The bytes that the ledger may need.
   private static let leastRoom: UInt64 = 4 << 20
 
   private func finishInstall(_ intent: Intent) throws -> [LedgerChange] {
@@ -60,11 +60,11 @@ package struct Recovery {
     }
     var lying = intent.trashName.isEmpty ? nil : try folder.trashIdentity(intent.trashName)
     if let waiting = lying, waiting.isSameContents(as: intent.row.identity) {
-      // The new file, not yet exchanged.
+      // This is the new file, which was not exchanged yet.
       try folder.unstage(intent.trashName, as: intent.partialName)
       lying = nil
     }
-    // Not renamed, or left by a step that failed. A file without a row is fetched again.
+    // The file was not renamed, or a failed step left it. A file without a row is fetched again.
     if !intent.isUnnamed, try folder.partialIdentity(intent.partialName) != nil,
       try ledger.partial(intent.path) == nil
     {
@@ -74,8 +74,8 @@ package struct Recovery {
     return changes
   }
 
-  /// A file that had no name is gone unless it has got its last one, and its inode may be anybody's since: only its bytes tell.
-  /// One that cannot be read is none of Tarn's until a pass has looked.
+  /// Returns whether a file has the row's bytes. A file without a name is gone unless it got its final one, and its inode may since
+  /// be reused, so only its bytes tell. An unreadable file does not count as Tarn's until a pass has looked.
   private func holds(_ row: Row) -> Bool {
     (try? folder.digest(of: row.path, row.digest.algorithm))?.0 == row.digest
   }
@@ -91,10 +91,10 @@ package struct Recovery {
     ]
   }
 
-  /// What lies in the trash. It is Tarn's when it is the very file that the row speaks of, with the bytes that it had:
-  /// what somebody wrote into before the move, or since, does not expire.
+  /// Returns the row for a file in the trash. It is Tarn's when it is the very file of the row, with its bytes. A file that
+  /// somebody wrote to, before the move or since, does not expire.
   ///
-  /// - Parameter row: of what stood there; nil when nothing did that Tarn knew.
+  /// - Parameter row: the row of the file that was there; `nil` when Tarn knew of none.
   private func displaced(_ intent: Intent, by row: Row?, _ lying: FileIdentity) -> LedgerChange {
     let isAsRecorded = row.map { lying.isSameContents(as: $0.identity) } ?? false
     let isOwn = isAsRecorded && intent.displacesOwn && row?.isAdopted == false
@@ -105,7 +105,7 @@ package struct Recovery {
         isOwn: isOwn, size: lying.size, when: clock.time, identity: lying))
   }
 
-  /// Partial files that no row speaks of: what lies there came from a server, never from a user.
+  /// Removes partial files that have no row. They came from a server, never from a user. Also drops rows without a file.
   private func sweepPartials(handled: Set<String>) throws {
     let rows = try ledger.partials()
     let known = Set(rows.map(\.name))
@@ -118,7 +118,7 @@ package struct Recovery {
     if !gone.isEmpty { try ledger.apply(gone.map { .dropPartial($0.path) }) }
   }
 
-  /// Removes unfinished downloads that no pass will go on with, and their rows.
+  /// Removes unfinished downloads that no pass will continue, and their rows.
   func drop(partials paths: Set<RelativePath>) throws {
     guard !paths.isEmpty else { return }
     let rows = try ledger.partials().filter { paths.contains($0.path) }
@@ -126,8 +126,8 @@ package struct Recovery {
     try ledger.apply(rows.map { .dropPartial($0.path) })
   }
 
-  /// Files of the trash that no row speaks of: kept until `trash empty`, as if a user had made them. Rows whose
-  /// file is gone are dropped.
+  /// Adds rows for files in the trash that have none. They are kept until `trash empty`, like a user's files. Rows whose file is
+  /// gone are dropped.
   private func sweepTrash() throws {
     let rows = try ledger.trash()
     let known = Set(rows.map(\.name))
@@ -140,9 +140,9 @@ package struct Recovery {
     if !changes.isEmpty { try ledger.apply(changes) }
   }
 
-  /// Removes from the trash what Tarn placed and what has been there for longer; not what somebody wrote into there.
+  /// Removes files from the trash that Tarn placed and that are older, except those that somebody has written to there.
   ///
-  /// - Parameter seconds: nil to keep all of it.
+  /// - Parameter seconds: the age; `nil` to keep all files.
   func expireTrash(after seconds: Int64?) throws {
     guard let seconds else { return }
     let limit = clock.time.adding(seconds: -seconds)
@@ -155,7 +155,7 @@ package struct Recovery {
 }
 
 extension TrashRow {
-  /// A file of the trash that no row speaks of: nobody knows who placed it, so it counts as a user's.
+  /// Makes the row for a file in the trash that has none. Nobody knows who placed it, so it counts as a user's.
   package init(found name: String, size: UInt64, when: Timestamp) {
     self.init(
       name: name, path: RelativePath(trusted: Array("found-\(name)".utf8)), reason: .replaced, isOwn: false,

@@ -1,34 +1,34 @@
 package import TarnCore
 import TarnRuntime
 
-/// What came of a repair.
+/// The result of a repair.
 package struct RepairReport: Sendable {
   package var report: PassReport
-  /// Something is not as the feed wants it, or only the feed can say: a pass has to follow.
+  /// True when something is not as the feed wants it, or only the feed can tell: a pass has to follow.
   package var needsPass: Bool
-  /// It did something, or found a problem that nobody was told of.
+  /// True when it did something, or found a problem that was not reported before.
   package var hasNews = true
-  /// What is in place is not what the last pass counted; a repair of everything counts anew.
+  /// True when what is in place differs from the last pass's count; a repair of everything counts again.
   package var wantsCount = false
-  /// What it was to tell the journal is there.
+  /// True when the journal exists that its events belong in.
   package var hasJournal = true
-  /// There is no catalog of these settings.
+  /// True when there is no catalog for these settings.
   package var hasNoCatalog = false
-  /// But of others, or it was lost.
+  /// True when there was a catalog, for other settings or lost since.
   package var hadCatalog = false
-  /// Another manifest came meanwhile: its regions are to be looked at again.
+  /// True when another manifest came meanwhile, so that its regions must be looked at again.
   package var isSuperseded = false
-  /// How long it looked at the folder, hashing and transfers left out.
+  /// The time that reading the folder took, without hashing and transfers.
   package var lookTime = Duration.zero
 }
 
-/// What a repair has begun to bring back: while it is at work, and after one that was cut short.
+/// The files that a repair has begun to bring back, while it runs, and after one that was cut short.
 struct RepairPending {
   var files = 0
-  /// Of those whose size is known.
+  /// The bytes of those files whose size is known.
   var bytes: UInt64 = 0
 
-  /// nil for nothing.
+  /// The fact's value; `nil` when there are no files.
   var text: String? { files > 0 ? "\(files) \(bytes)" : nil }
 
   static func + (left: Self, right: Self) -> Self {
@@ -41,7 +41,7 @@ struct RepairPending {
 }
 
 extension RepairPending {
-  /// - Parameter text: the fact; an earlier Tarn wrote the number of files alone.
+  /// - Parameter text: the fact's value. An earlier Tarn recorded only the number of files.
   init?(_ text: String) {
     let parts = text.split(separator: " ")
     guard let files = parts.first.flatMap({ Int($0) }), files > 0 else { return nil }
@@ -49,16 +49,16 @@ extension RepairPending {
   }
 }
 
-/// Brings parts of the folder into line with the manifest that was last accepted, without asking the feed. It deletes nothing, and
-/// leaves alone what is as it was recorded: whether that is still wanted only the feed says.
+/// Brings parts of the folder into line with the last accepted manifest, without asking the feed. It deletes nothing. It leaves
+/// files alone that are as recorded, because only the feed says whether they are still wanted.
 extension Pass {
-  /// The folder's lock is held by the caller. When it returns, everything that the report calls done is durable.
+  /// Repairs regions. The caller holds the folder's lock. On return, everything that the report calls done is durable.
   ///
   /// - Parameters:
-  ///   - regions: that may not be as recorded. No region lies in another one.
-  ///   - events: what the journal is to learn, too.
-  ///   - onlyCounts: nothing calls for a look, but what is in place is to be counted: what failed is not tried again.
-  ///   - looked: called once it has looked at the folder, if something is to be brought: with what that took.
+  ///   - regions: the regions that may not be as recorded; none lies in another.
+  ///   - events: events that the journal gets, too.
+  ///   - onlyCounts: true to only count what is in place. Failed entries are then not retried.
+  ///   - looked: called with the time that reading the folder took, before anything is brought.
   package func repair(
     _ regions: [Region], folder: any FolderPort, events: [Event] = [], onlyCounts: Bool = false,
     looked: (Duration) -> Void = { _ in }
@@ -83,11 +83,11 @@ extension Pass {
       let findings = planner.findings
       let needsPass =
         findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
-      // What an order keeps from being brought is for the pass that comes after it.
+      // Entries that an order keeps from being brought are left to the pass that follows the order.
       let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
       var mayCount = false
       let hasRecorded = try ports.engine.repairRecords.take {
-        // What others did meanwhile is not in what was counted.
+        // The count does not include what others did meanwhile.
         let now = ports.engine.history
         mayCount =
           (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
@@ -105,10 +105,11 @@ extension Pass {
     }
   }
 
-  /// Without a catalog nothing is known to be wanted: the journal learns what happened, and a pass has to follow.
+  /// Handles a folder without a catalog, where nothing is known to be wanted. The journal gets the events, and a pass has to
+  /// follow.
   private func tellOnly(_ events: [Event], _ report: PassReport) throws -> RepairReport {
     var report = report
-    // What a first pass that fails takes back takes its journal along.
+    // A first pass that fails is undone together with its journal.
     let hasJournal = try ports.ledger.fact(.feed) != nil
     if !events.isEmpty, hasJournal { try note(events.map { .event($0) }) }
     report.ended = ports.now
@@ -136,18 +137,18 @@ extension Pass {
     return isSuperseded
   }
 
-  /// What the ledger is to say of the regions from now on.
+  /// Records the results for the regions in the ledger.
   ///
-  /// - Returns: whether it had to be told anything.
+  /// - Returns: whether there was anything to record.
   private func recordRepair(
     _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings, _ first: [LedgerChange],
     isUnsettled: Bool, isWhole: Bool, mayCount: Bool
   ) throws -> Bool {
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
     if isWhole { changes += try solved(regions, report, findings).map { .dropProblem(name: $0) } }
-    // What the last pass left is not what the next one finds: it has to look.
+    // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
-    // What is in place, and what goes on, the pass at work tells.
+    // A running pass reports what is in place and what is still running.
     let isAlone = ports.engine.pass == nil
     let pending = ports.engine.repairPending
     if isAlone, try ports.ledger.fact(.repairPending) != pending {
@@ -159,13 +160,13 @@ extension Pass {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
     }
     guard !changes.isEmpty else { return false }
-    // First: a pass that looks between the two leaves its record out.
+    // This must come first: a pass that checks between the two then discards its feed record.
     ports.engine.countRepairRecord()
     try note(changes)
     return true
   }
 
-  /// What one that was cut short did not bring.
+  /// Returns what a repair that was cut short did not bring.
   private func left(_ report: PassReport) -> RepairPending {
     let done = report.counts.inPlace - report.counts.current
     let files = report.counts.planned - done - report.counts.failed
@@ -173,19 +174,20 @@ extension Pass {
     return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
 
-  /// When all was counted last. If not, what came right since shows in no part that is as recorded.
+  /// Returns whether all was in place at the last count. Otherwise files that became right since would not show in regions that are
+  /// as recorded.
   private func isAllInPlace() throws -> Bool {
     guard let wanted = try ports.ledger.fact(.entriesWanted) else { return true }
     return try ports.ledger.fact(.entriesCurrent) == wanted
   }
 
-  /// What was brought back may have another size than it had, where the feed tells none. The record has the numbers of the last
-  /// pass, and a pass over an unchanged feed would tell them again: it goes. A pass at work tells its own.
+  /// Returns the changes for files that came back with another size, when the feed tells none. The feed record has the numbers of
+  /// the last pass, which a pass over an unchanged feed would repeat, so it is dropped. A running pass records its own numbers.
   private func resized(_ report: PassReport, _ plan: Plan, _ regions: [Region]) throws -> [LedgerChange] {
     let (before, after) = (plan.bytes.wanted, report.bytes.wanted)
     guard before != after, ports.engine.pass == nil else { return [] }
     var changes: [LedgerChange] = [.fact(.feedRecord, nil)]
-    // What is in place is counted anew after a look at everything.
+    // After a look at everything, what is in place is counted again.
     for name in regions == [.everything] ? [LedgerFact.bytesWanted] : [.bytesWanted, .bytesCurrent] {
       guard let known = try ports.ledger.fact(name).flatMap({ UInt64($0) }) else { continue }
       let sum = known.addingSaturated(after)
@@ -194,7 +196,7 @@ extension Pass {
     return changes
   }
 
-  /// How much is in place, where all of it was looked at and the numbers are others than those of the last pass.
+  /// Returns the facts about what is in place, after a look at everything, that differ from those of the last pass.
   private func counts(
     _ report: PassReport, _ findings: RegionPlanner.Findings
   ) throws -> [LedgerChange] {
@@ -207,7 +209,7 @@ extension Pass {
     return try facts.filter { try ports.ledger.fact($0.0) != $0.1 }.map { .fact($0.0, $0.1) }
   }
 
-  /// Problems of the regions that were not seen again.
+  /// Returns the names of the regions' problems that were not seen again.
   private func solved(
     _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings
   ) throws -> [[UInt8]] {
@@ -225,7 +227,7 @@ extension Pass {
 
   // MARK: The catalog
 
-  /// The catalog of what this pass's settings make of the feed; nil when there is none.
+  /// Returns the catalog that fits this pass's settings; `nil` when there is none.
   func openCatalog() throws -> (any CatalogReading)? {
     guard let port = ports.catalog, let settings = request.settings,
       let fact = try ports.ledger.fact(.catalog)
@@ -234,9 +236,9 @@ extension Pass {
     return fact == CatalogFact.value(id: id, settings: settings) ? try port.open(id: id) : nil
   }
 
-  /// Puts the catalog of a manifest that is accepted in its place.
+  /// Puts the catalog of an accepted manifest in place.
   ///
-  /// - Returns: what the ledger has to know of it; nil when there is none, or it could not be written: then a repair is a pass.
+  /// - Returns: the fact for the ledger. `nil` when there is no catalog, or it could not be written; a pass then replaces repairs.
   func commitCatalog(_ feed: PlannedFeed) -> String? {
     guard let settings = request.settings, let id = feed.planner.catalog?.commit(isWindow: feed.plan.isWindow)
     else { return nil }

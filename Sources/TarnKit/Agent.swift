@@ -3,12 +3,13 @@ internal import NIOPosix
 internal import TarnControl
 internal import TarnCore
 
-/// Which agent is asked.
+/// The agent that calls go to.
 public struct Agent: Sendable, Hashable {
-  /// Of its control socket; nil for the first of `$TARN_SOCKET`, the user's and the system's where one is.
+  /// The path of its control socket. `nil` for the first that is set of: `$TARN_SOCKET`, `$XDG_RUNTIME_DIR/tarn/tarn.sock`, and
+  /// `/run/tarn/tarn.sock`.
   public var socket: String?
 
-  /// - Parameter socket: see `socket`.
+  /// - Parameter socket: the path of the control socket; see `socket`.
   public init(socket: String? = nil) { self.socket = socket }
 
   func client() -> ControlClient { ControlClient(socketPath: path, sharesThreads: true) }
@@ -21,7 +22,7 @@ public struct Agent: Sendable, Hashable {
     return own ?? "/run/tarn/tarn.sock"
   }
 
-  /// Asks on a thread that may block.
+  /// Runs `body` on a thread of NIO's pool, which may block.
   func ask<Answer: Sendable>(
     _ body: @escaping @Sendable (ControlClient) throws -> Answer
   ) async throws(TarnError) -> Answer {
@@ -34,18 +35,18 @@ public struct Agent: Sendable, Hashable {
   }
 }
 
-/// Why a call failed.
+/// The reason why a call failed.
 public enum TarnError: Error, Sendable, Hashable {
-  /// No agent answers; how to start one is in the text.
+  /// No agent answers. The text says how to start one.
   case agentUnavailable(String)
   /// The agent refused.
   ///
   /// - Parameters:
-  ///   - code: stable, such as `session-closed` or `no-such-session`.
-  ///   - message: what and where.
-  ///   - hint: how to mend it.
+  ///   - code: a stable code, such as `session-closed` or `no-such-session`.
+  ///   - message: what was refused, and where.
+  ///   - hint: how to correct it.
   case refused(code: String, message: String, hint: String?)
-  /// This process lacks something.
+  /// The call failed in this process, for instance because it was cancelled.
   case failed(String)
 
   init(_ error: any Error) {

@@ -1,39 +1,40 @@
 internal import TarnControl
 internal import TarnCore
 
-/// A handle of a background session: a named queue of downloads that the user's agent carries out, whatever becomes of this program.
+/// A handle of a background session: a named queue of downloads that the user's agent carries out, even after this program has
+/// ended.
 ///
-/// The session lives in the agent. Any number of handles, in any process of the same user, see the same session; dropping a handle
-/// cancels nothing, and neither does the end of the program. A handle is a value: it holds no connection.
+/// The session lives in the agent. All handles of all processes of the same user see the same session. Neither dropping a handle
+/// nor the end of the program cancels anything. A handle is a value and holds no connection.
 ///
-/// Every call asks the agent over its control socket, without blocking the caller's thread. It throws `TarnError`.
+/// Every call asks the agent over its control socket, does not block the caller's thread, and throws `TarnError`.
 public struct BackgroundSession: Sendable, Hashable {
   /// The name: 1 to 64 letters, digits, `-`, `_` and `.`, the first one a letter or digit.
   public let identifier: String
-  /// Where the session lives.
+  /// The agent that the session lives in.
   public let agent: Agent
 
   init(_ identifier: String, _ agent: Agent) { (self.identifier, self.agent) = (identifier, agent) }
 
   // MARK: Opening
 
-  /// What opening a session gave.
+  /// The result of opening a session.
   public struct Opened: Sendable {
     public var session: BackgroundSession
-    /// As the agent has stored it. A session that was there keeps what it had.
+    /// The settings that the agent has stored. A session that existed before keeps its settings.
     public var configuration: Configuration
-    /// Names of the settings that were handed over and that differ from those stored; `update(_:)` changes these.
+    /// The names of the settings that were passed and that differ from those stored. `update(_:)` changes them.
     public var differing: [String]
   }
 
-  /// Opens the session with this name, and makes it if there is none.
+  /// Opens the session with this name, and makes it when there is none.
   ///
   /// - Parameters:
-  ///   - identifier: see `identifier`.
-  ///   - configuration: of a new session; nil for the standard one.
-  ///   - agent: the user's agent, unless said otherwise.
-  /// - Returns: the session, durable in the agent's record.
-  /// - Throws: `TarnError.agentUnavailable` where no agent answers; `.refused` for a name that is none.
+  ///   - identifier: the session's name; see `identifier`.
+  ///   - configuration: the settings of a new session; `nil` for the standard ones.
+  ///   - agent: the agent to ask; the user's agent by default.
+  /// - Returns: the session, which is durable in the agent's record.
+  /// - Throws: `TarnError.agentUnavailable` when no agent answers; `.refused` for an invalid name.
   public static func open(
     _ identifier: String, configuration: Configuration? = nil, agent: Agent = Agent()
   ) async throws(TarnError) -> Opened {
@@ -43,38 +44,40 @@ public struct BackgroundSession: Sendable, Hashable {
       differing: document.differs ?? [])
   }
 
-  /// All sessions of the user's agent.
+  /// Returns all sessions of the agent.
   public static func all(agent: Agent = Agent()) async throws(TarnError) -> [BackgroundSession] {
     try await agent.ask { try $0.sessions() }.sessions.map { BackgroundSession($0.id, agent) }
   }
 
-  /// How a session is set.
+  /// The settings of a session.
   public struct Configuration: Sendable, Hashable {
-    /// Transfers in progress at a time, 1 to 64; nil for four.
+    /// The transfers in progress at a time, 1 to 64. `nil` for four.
     public var maximumTransfers: Int?
-    /// A program by its absolute path, and its arguments. The agent runs it when something has ended that nobody reads; again, ever less
-    /// often, until the event is acknowledged. Its environment has `TARN_SESSION`, `TARN_EVENT` (the first number that is not
-    /// acknowledged), `TARN_REASON` and `TARN_SOCKET`. nil for none.
+    /// A program by its absolute path, and its arguments. The agent runs it when there are events that nobody reads, other than
+    /// `response` and `waiting`. It runs it again, less and less often, until the events are acknowledged. The environment has
+    /// `TARN_SESSION`, `TARN_EVENT` (the number of the first event that is not acknowledged), `TARN_REASON` and `TARN_SOCKET`.
+    /// `nil` for none.
     public var wakeCommand: [String]?
 
-    /// A program by its absolute path, and its arguments, run once when all downloads are done. Its environment has `TARN_SESSION`,
-    /// `TARN_FINISHED` and `TARN_FAILED`. nil for none.
+    /// A program by its absolute path, and its arguments. The agent runs it once when all downloads are done. The environment has
+    /// `TARN_SESSION`, `TARN_FINISHED` and `TARN_FAILED`. `nil` for none.
     public var hook: [String]?
-    /// The desktop is told when all downloads are done (notify-send(1)).
+    /// Whether the desktop shows a notice when all downloads are done (notify-send(1)).
     public var notifiesDesktop = false
-    /// A task whose request may be good no more waits until it is answered; else it begins 30 seconds after `needsRequest`.
+    /// Whether a task whose request may have expired waits until somebody answers `needsRequest`. Otherwise it begins after 30
+    /// seconds.
     public var holdsOldRequests = false
-    /// nil for the standard ones.
+    /// The time limits of all tasks. `nil` for the standard ones.
     public var limits: TimeLimits?
     public var rules: [DownloadRule] = []
-    /// Header lines of all requests; they go to the origin of each URL only.
+    /// The header fields of all requests. Each request sends them only to the origin of its URL.
     public var headers: [String: String] = [:]
-    /// What servers set is sent back to them, to the host that set it only, for as long as the agent runs.
+    /// Whether cookies are kept. They go back only to the host that set them, and last as long as the agent runs.
     public var keepsCookies = false
     public var hosts: [TrustedHost] = []
-    /// `http://host:port` or `socks5h://host:port`; nil for none. Variables of the environment name none.
+    /// The proxy: `http://host:port` or `socks5h://host:port`. `nil` for none. Environment variables are not considered.
     public var proxy: String?
-    /// nil for the standard one.
+    /// The session's quota. `nil` for the standard one.
     public var quota: Quota?
 
     public init(maximumTransfers: Int? = nil, wakeCommand: [String]? = nil) {
@@ -109,12 +112,12 @@ public struct BackgroundSession: Sendable, Hashable {
     }
   }
 
-  /// As the agent has stored it.
+  /// The settings that the agent has stored.
   public var configuration: Configuration {
     get async throws(TarnError) { Configuration(try await document().settings) }
   }
 
-  /// Stores another configuration; it holds at once, also for what is queued.
+  /// Replaces the stored settings. The new ones take effect at once, also for queued tasks.
   public func update(_ configuration: Configuration) async throws(TarnError) {
     _ = try await agent.ask { try $0.openSession(identifier, configuration.stored, isUpdate: true) }
   }
@@ -125,18 +128,18 @@ public struct BackgroundSession: Sendable, Hashable {
 
   // MARK: Tasks
 
-  /// Adds a download, which begins as soon as it has its turn.
+  /// Adds a download, which begins when its turn comes.
   ///
-  /// A task is known by its URL, with the query, and its destination. Where there is one already it is given back: while it is queued or
-  /// running as it is, and queued anew when it has ended.
+  /// A task is identified by its URL, with the query, and its destination. When such a task exists already, it is returned. It is
+  /// left as it is while it is queued or running, and queued again when it has ended.
   ///
-  /// - Throws: `TarnError.refused` for a request that is none, or a session that is closed (`session-closed`).
+  /// - Throws: `TarnError.refused` for an invalid request, or when the session is closed (`session-closed`).
   @discardableResult
   public func download(_ request: DownloadRequest) async throws(TarnError) -> DownloadTask {
     try await download([request])[0]
   }
 
-  /// Adds downloads. Each batch of 1,000 is added whole or not at all, and durable on return.
+  /// Adds downloads. Each batch of 1,000 is added as a whole or not at all, and is durable on return.
   ///
   /// - Returns: the tasks, in the order of the requests.
   public func download(_ requests: [DownloadRequest]) async throws(TarnError) -> [DownloadTask] {
@@ -149,20 +152,22 @@ public struct BackgroundSession: Sendable, Hashable {
     return tasks
   }
 
-  /// A handle of a task by its number, whether it is there or not.
+  /// Returns a handle of the task with this number. Does not check that the task exists.
   public func task(_ number: Int64) -> DownloadTask {
     DownloadTask(number: number, session: self, wasThere: true)
   }
 
-  /// The whole truth at an instant.
+  /// The state of all tasks at one instant.
   public struct Snapshot: Sendable {
-    /// Events with higher numbers came later: `events(after:)` goes on without gap and without anything twice.
+    /// The number of the last event that the snapshot includes. `events(after:)` continues from it without a gap and without
+    /// duplicates.
     public var asOf: Int64
-    /// In the order in which they were added.
+    /// The tasks, in the order in which they were added.
     public var tasks: [DownloadTask.Status]
   }
 
-  /// How all tasks are. Beyond 10,000 tasks it is read in parts: an event behind its number may be one that a later part has already.
+  /// Returns the state of all tasks. More than 10,000 tasks are read in parts. Events after `asOf` may then be included in a later
+  /// part already.
   public func snapshot() async throws(TarnError) -> Snapshot {
     var snapshot = Snapshot(asOf: 0, tasks: [])
     var after: Int64 = 0
@@ -178,28 +183,28 @@ public struct BackgroundSession: Sendable, Hashable {
 
   // MARK: Orders
 
-  /// Takes no more tasks. When those that are there have ended and all events are acknowledged, the session is gone.
+  /// Makes the session refuse new tasks. The session is removed when all its tasks have ended and all events are acknowledged.
   public func close() async throws(TarnError) { try await order(SessionOrder(.close)) }
 
-  /// Ends all tasks that have not ended; their partial files go.
+  /// Cancels all tasks that have not ended, and removes their partial files.
   public func cancelAll() async throws(TarnError) { try await order(SessionOrder(.cancel)) }
 
-  /// Lets nothing run until `resumeAll()`; partial files stay.
+  /// Stops all tasks until `resumeAll()`. Partial files stay.
   public func suspendAll() async throws(TarnError) { try await order(SessionOrder(.suspend)) }
 
   public func resumeAll() async throws(TarnError) { try await order(SessionOrder(.resume)) }
 
-  /// Ends the session now. Finished files stay, partial files and events go.
+  /// Removes the session now. Finished files stay; partial files and events are deleted.
   public func forget() async throws(TarnError) { try await order(SessionOrder(.forget)) }
 
-  /// Says that the events up to a number were received: they are not delivered again, and nothing is woken for them.
+  /// Acknowledges the events up to this number: they are not delivered again, and the wake command is not run for them.
   public func acknowledge(_ number: Int64) async throws(TarnError) {
     var order = SessionOrder(.acknowledge)
     order.number = number
     try await self.order(order)
   }
 
-  /// Events up to this number were acknowledged.
+  /// The number of the last event that was acknowledged.
   public var acknowledged: Int64 {
     get async throws(TarnError) { try await document().acknowledged }
   }

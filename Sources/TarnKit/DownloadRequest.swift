@@ -1,64 +1,70 @@
 internal import TarnCore
 
-/// What is to be downloaded, and where to.
+/// A request for a download: what to fetch, and where to put it.
 public struct DownloadRequest: Sendable, Hashable {
-  /// What is done where something has the file's name already.
+  /// The treatment of something that already has the file's name.
   public enum Existing: String, Sendable, Hashable, CaseIterable {
-    /// The task fails when it learns of that, and keeps its bytes.
+    /// The task fails when it finds out, and keeps the bytes that were fetched.
     case fail
-    /// The new file takes its place, atomically.
+    /// The new file replaces it atomically.
     case replace
-    /// The new file gets a name with a number: `a (1).txt`.
+    /// The new file gets a name with a number, such as `a (1).txt`.
     case keepBoth = "keep-both"
   }
 
   public enum Priority: String, Sendable, Hashable, CaseIterable { case high, normal, low }
 
-  /// `http` or `https`, in ASCII.
+  /// The URL: `http` or `https`, in ASCII.
   public var url: String
-  /// An absolute path. Where it ends with `/` it is a folder, and the file gets the name that the server suggests (RFC 6266).
+  /// An absolute path. A path that ends with `/` is a folder, and the file gets the name that the server suggests (RFC 6266).
   public var destination: String
   public var existing = Existing.fail
-  /// Makes the directories of the destination that are missing.
+  /// Whether missing directories of the destination are made.
   public var makesDirectories = false
-  /// As `sha256:HEX`; also md5, sha1, sha224, sha384, sha512. A file with another digest never gets its name. nil where nobody knows it.
+  /// The expected digest as `sha256:HEX`; also md5, sha1, sha224, sha384 and sha512. A file with another digest never gets its
+  /// name. `nil` when it is not known.
   public var digest: String?
-  /// For progress, where the server tells no length. An answer whose end nothing marks is the file only if it has so many bytes.
+  /// The expected size in bytes, for progress when the server sends no length. An answer without a marked end is accepted only at
+  /// this size.
   public var expectedBytes: UInt64?
   public var priority = Priority.normal
-  /// Header lines, sent to the origin of `url` only.
+  /// The header fields, which are sent only to the origin of `url`.
   public var headers: [String: String] = [:]
-  /// What the file is, for the program; stored with the task and told with its events. 4,096 bytes at most, as is `userInfo`.
+  /// A label for the program's own use. It is stored with the task and comes with its events. At most 4,096 bytes, as is
+  /// `userInfo`.
   public var label: String?
   public var userInfo: String?
-  /// It waits for `DownloadTask.resume()`.
+  /// Whether the task waits for `DownloadTask.resume()` before it begins.
   public var isSuspended = false
-  /// What it belongs to: `groupDelivered` tells when all of a group have ended.
+  /// The task's group. `groupDelivered` comes when all tasks of the group have ended.
   public var group: String?
-  /// It does not begin before, in seconds since 1970. `needsRequest` is told then, for a signed URL may be over: `DownloadTask.refresh` gives
-  /// another one, and without an answer it begins after 30 seconds, unless the session holds old requests.
+  /// The earliest time to begin, in seconds since 1970. `needsRequest` comes at that time, because a signed URL may have expired.
+  /// `DownloadTask.refresh` sets another URL. Without an answer the task begins after 30 seconds, unless the session holds old
+  /// requests.
   public var notBefore: Int64?
-  /// They go before those of the session.
+  /// The time limits of this task. They take precedence over those of the session.
   public var limits: TimeLimits?
   public var rules: [DownloadRule] = []
-  /// Caches on the way are told to ask the server.
+  /// Whether caches on the way are told to ask the server.
   public var ignoresCaches = false
-  /// GET, POST, PUT, PATCH or DELETE. What is no GET is never sent twice unless somebody says so: after a failure `needsRequest` asks.
+  /// The method: GET, POST, PUT, PATCH or DELETE. A request other than GET is never sent twice by itself: `needsRequest` asks after
+  /// a failure.
   public var method = "GET"
-  /// Text that is sent with it, 65,536 bytes at most; its type is among `headers`.
+  /// The request's body as text, at most 65,536 bytes. Its content type is one of `headers`.
   public var body: String?
-  /// Bytes that somebody else has fetched.
+  /// Bytes that were fetched by other means.
   public var resuming: PartialDownload?
-  /// The program's own key: what was added under it is not added again.
+  /// The program's own key. A second request with the same key is not added.
   public var key: String?
 
-  /// The first bytes of a file, in another one, and what proves that they are the file's: one of these, or the `digest` of the request.
+  /// The first bytes of a file, held in another file. One of these fields, or the `digest` of the request, proves that they belong
+  /// to it.
   public struct PartialDownload: Sendable, Hashable {
-    /// An absolute path. The file is copied, and stays.
+    /// An absolute path. The file is copied and stays.
     public var file: String
-    /// Strong, with its quotes.
+    /// The strong entity tag, with its quotes.
     public var etag: String?
-    /// As the server sent it.
+    /// The `Last-Modified` field as the server sent it.
     public var lastModified: String?
 
     public init(_ file: String, etag: String? = nil, lastModified: String? = nil) {
@@ -67,8 +73,8 @@ public struct DownloadRequest: Sendable, Hashable {
   }
 
   /// - Parameters:
-  ///   - url: see `url`.
-  ///   - destination: see `destination`.
+  ///   - url: the URL; see `url`.
+  ///   - destination: the path or folder; see `destination`.
   public init(_ url: String, to destination: String) { (self.url, self.destination) = (url, destination) }
 
   var stored: TaskRequest {
@@ -95,7 +101,7 @@ public struct DownloadRequest: Sendable, Hashable {
   }
 }
 
-/// Header lines, as the socket has them.
+/// Converts header fields to and from the lines that the socket transports.
 enum HeaderFields {
   static func lines(of fields: [String: String]) -> [String]? {
     fields.isEmpty ? nil : fields.map { "\($0): \($1)" }.sorted()

@@ -1,41 +1,41 @@
 internal import TarnControl
 internal import TarnCore
 
-/// A handle of one download of a session. A value: dropping it cancels nothing.
+/// A handle of one download of a session. It is a value: dropping it cancels nothing.
 public struct DownloadTask: Sendable, Hashable {
-  /// Of the session, from 1; never changes, and is never given twice.
+  /// The number of the task within its session, from 1. It never changes and is never reused.
   public let number: Int64
   public let session: BackgroundSession
-  /// It was in the session before it was asked for.
+  /// Whether the task was in the session before it was added.
   public let wasThere: Bool
 
   public enum State: String, Sendable, Hashable, CaseIterable {
-    /// It waits for `resume()`.
+    /// The task waits for `resume()`.
     case suspended
-    /// It waits for its turn.
+    /// The task waits for its turn.
     case queued
     case running
-    /// Something failed that may be over in a while, or needs an answer.
+    /// The task waits after a failure that may pass, or for an answer.
     case waiting
     case finished, failed, cancelled
 
-    /// Nothing more happens by itself.
+    /// Whether the task has ended: nothing more happens unless it is retried or added again.
     public var isEnd: Bool { self == .finished || self == .failed || self == .cancelled }
   }
 
-  /// How a task is, at an instant.
+  /// The state of a task at one instant.
   public struct Status: Sendable {
     public var task: DownloadTask
     public var state: State
-    /// As it was asked for.
+    /// The URL of the request.
     public var url: String
     public var destination: String
-    /// Where the file is, or is going to be; nil until the server has named it.
+    /// The path of the file, now or when it is finished. `nil` until the server has named it.
     public var path: String?
     public var progress: Progress
-    /// Of the finished file, as `sha256:HEX`.
+    /// The digest of the finished file, as `sha256:HEX`.
     public var digest: String?
-    /// Why it waits or has failed: a stable code, and words for a person.
+    /// A stable code that says why the task waits or has failed; `message` says it in words.
     public var reason: String?
     public var message: String?
     public var label: String?
@@ -55,24 +55,24 @@ public struct DownloadTask: Sendable, Hashable {
     }
   }
 
-  /// How far a download is.
+  /// The progress of a download.
   public struct Progress: Sendable, Hashable {
-    /// Bytes.
+    /// The bytes received.
     public var received: UInt64
-    /// Bytes of the whole file; nil where neither the server nor the request says.
+    /// The size of the whole file in bytes. `nil` when neither the server nor the request says.
     public var expected: UInt64?
     public var bytesPerSecond: UInt64
-    /// The file is there, and verified.
+    /// Whether the file is in place and verified.
     public var isFinished: Bool
 
-    /// From 0 to 1; nil where the size is not known. Only a finished file is 1: one that has come, and is not verified yet, is 0.99.
+    /// The progress from 0 to 1. `nil` when the size is not known. Only a finished file is 1; before, the value is at most 0.99.
     public var fraction: Double? {
       if isFinished { return 1 }
       guard let expected, expected > 0 else { return nil }
       return min(Double(received) / Double(expected), 0.99)
     }
 
-    /// At the present rate; nil where the size is not known, or nothing comes.
+    /// The time left at the present rate. `nil` when the size is not known or no bytes arrive.
     public var timeLeft: Duration? {
       if isFinished { return .zero }
       guard let expected, expected >= received, bytesPerSecond > 0 else { return nil }
@@ -80,9 +80,9 @@ public struct DownloadTask: Sendable, Hashable {
     }
   }
 
-  /// How it is now.
+  /// Returns the task's present state.
   ///
-  /// - Throws: `TarnError.refused` where the session has no such task (`no-such-task`).
+  /// - Throws: `TarnError.refused` when the session has no such task (`no-such-task`).
   public func status() async throws(TarnError) -> Status {
     let page = try await session.agent.ask {
       try $0.tasks(of: session.identifier, after: number - 1, limit: 1)
@@ -94,38 +94,39 @@ public struct DownloadTask: Sendable, Hashable {
     return Status(document, session)
   }
 
-  /// Partial files stay. What has ended is left as it is.
+  /// Stops the task until `resume()`. Its partial file stays. A task that has ended is left as it is.
   public func suspend() async throws(TarnError) { try await order(.suspend) }
   public func resume() async throws(TarnError) { try await order(.resume) }
-  /// To cancel what is gone already is no error.
+  /// Cancels the task. It is no error when the task has ended already.
   ///
-  /// - Parameter keepingPartialFile: what was fetched stays, for `retry()`; else it goes.
+  /// - Parameter keepingPartialFile: whether the partial file stays, for `retry()`. Otherwise it is deleted.
   public func cancel(keepingPartialFile: Bool = false) async throws(TarnError) {
     var order = SessionOrder(.cancel, task: number)
     order.keep = keepingPartialFile ? true : nil
     try await session.order(order)
   }
 
-  /// What waits, failed or was cancelled is queued again.
+  /// Queues the task again when it waits, failed or was cancelled.
   ///
-  /// - Parameter destination: where the file goes now; nil for where it was to go. What was fetched goes along, also to another file system.
+  /// - Parameter destination: the new destination; `nil` for the same one. The bytes that were fetched move along, also to another
+  ///   file system.
   public func retry(to destination: String? = nil) async throws(TarnError) {
     var order = SessionOrder(.retry, task: number)
     order.to = destination
     try await session.order(order)
   }
 
-  /// The file goes to another place, also while it is downloaded. What was fetched goes along. The task is still known by the destination
-  /// that it was added with.
+  /// Changes the destination, also while the download runs. The bytes that were fetched move along. The task is still identified by
+  /// the destination that it was added with.
   ///
-  /// - Parameter destination: as in `DownloadRequest`.
+  /// - Parameter destination: a path or folder, as in `DownloadRequest`.
   public func move(to destination: String) async throws(TarnError) {
     var order = SessionOrder(.answer, task: number)
     order.to = destination
     try await session.order(order)
   }
 
-  /// It begins before all others of its priority.
+  /// Puts the task before all others of its priority.
   public func putFirst() async throws(TarnError) { try await order(.first) }
 
   public func setPriority(_ priority: DownloadRequest.Priority) async throws(TarnError) {
@@ -134,10 +135,10 @@ public struct DownloadTask: Sendable, Hashable {
     try await session.order(order)
   }
 
-  /// Goes on with another URL, as where a signed one has expired. The partial file stays as long as the server still has the same
-  /// version, and the task is still known by the URL that it was added with.
+  /// Continues with another URL, for instance when a signed one has expired. The partial file stays as long as the server still has
+  /// the same version. The task is still identified by the URL that it was added with.
   ///
-  /// - Parameter headers: in place of those that it has; nil for the same.
+  /// - Parameter headers: the header fields that replace those of the task; `nil` keeps them.
   public func refresh(url: String? = nil, headers: [String: String]? = nil) async throws(TarnError) {
     var order = SessionOrder(.answer, task: number)
     order.url = url

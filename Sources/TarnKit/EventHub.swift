@@ -2,38 +2,40 @@ internal import TarnControl
 internal import TarnCore
 internal import TarnRuntime
 
-/// All that a process reads of the sessions of one agent: over one connection, with no thread for a reader.
+/// Receives the events of all sessions of one agent that this process reads, over one connection and without a thread for each
+/// reader.
 ///
-/// When other sessions are read than before, a second connection is made from where the readers are. The first one goes on until the second
-/// has begun, so that the agent never takes a session for one that nobody reads. What both bring is told once.
+/// When the set of sessions changes, a second connection is made from the readers' positions. The first one continues until the
+/// second has begun, so that the agent never believes that a session has no reader. Events that both connections bring are
+/// delivered once.
 final class EventHub: Sendable {
-  /// What reads a session, or one task of it.
+  /// Identifies what a reader reads: a session, or one task of it.
   fileprivate struct Key: Hashable {
     var session: String
     var task: Int64?
   }
 
-  /// A connection, and whom it brings events.
+  /// A connection and the readers that it serves.
   fileprivate struct Link {
     let number: UInt64
     var stream: NewsStream?
     var readers: [Key: [UInt64]] = [:]
-    /// The last event that it brought, by session.
+    /// The number of the last event that the connection brought, by session.
     var reached: [String: Int64] = [:]
   }
 
   fileprivate struct State {
     var queues: [UInt64: EventQueue] = [:]
     var lastNumber: UInt64 = 0
-    /// It brings events.
+    /// The connection that brings events.
     var link: Link?
-    /// It is to take its place, and has not begun yet.
+    /// The connection that replaces `link` once it has begun.
     var next: Link?
-    /// By now others are wanted than those of `next`.
+    /// True when the readers have changed since `next` was made.
     var isStale = false
-    /// Connections in a row that did not begin.
+    /// The connections in a row that failed to begin.
     var failures = 0
-    /// The next try comes by itself.
+    /// True while the next attempt is scheduled.
     var waits = false
   }
 
@@ -74,7 +76,7 @@ final class EventHub: Sendable {
       return (queue.finish(.success(())), !state.queues.values.contains { $0.session.identifier == session })
     }
     wake.resume()
-    // Nobody here reads this session any more, and the agent is to know.
+    // No reader in this process reads the session any more, and the agent must be told.
     if isLast { refresh() }
   }
 
@@ -90,7 +92,7 @@ final class EventHub: Sendable {
     return event
   }
 
-  /// Returns when nothing is missed any more, or the reader has ended.
+  /// Returns when the reader misses no more events, or has ended.
   func begun(_ reader: UInt64) async {
     await withCheckedContinuation { (beginner: CheckedContinuation<Void, Never>) in
       let wake = state.withLock { state -> EventQueue.Wake? in
@@ -103,7 +105,7 @@ final class EventHub: Sendable {
 
   // MARK: Connections
 
-  /// Makes a connection for all who read now, if need be.
+  /// Makes a connection for all present readers, when one is needed.
   private func refresh() {
     let (places, number, superfluous) = state.withLock { state -> ([SessionPlace], UInt64, [NewsStream]) in
       guard !state.queues.isEmpty else {
@@ -189,7 +191,7 @@ final class EventHub: Sendable {
     if isNeeded { tryAgain() }
   }
 
-  /// An agent that begins again is waited for, for a while.
+  /// Whether the error may pass: an agent that starts again is waited for.
   private static func mayBeOver(_ error: TarnError) -> Bool {
     switch error {
     case .agentUnavailable: true
@@ -215,14 +217,14 @@ final class EventHub: Sendable {
 }
 
 extension EventHub.State {
-  /// For all who read now, from where they are.
+  /// Makes a connection's record and its positions, for all present readers.
   fileprivate mutating func makeLink(_ number: UInt64) -> (EventHub.Link, [SessionPlace]) {
     noteReached()
     var link = EventHub.Link(number: number)
     var places: [String: Int64] = [:]
     for (reader, queue) in queues where queue.end == nil {
       let session = queue.session.identifier
-      // Of one that nobody has room for nothing is sent; it counts as read all the same.
+      // For a reader whose queue is full the place asks for no events. The session still counts as read.
       let place = queue.isLeftOut ? Int64.max : queue.reached
       places[session] = min(places[session] ?? .max, place)
       guard !queue.isLeftOut else { continue }
@@ -231,7 +233,7 @@ extension EventHub.State {
     return (link, places.map { SessionPlace($0.key, after: $0.value) }.sorted { $0.session < $1.session })
   }
 
-  /// What the connection brought, and was none of theirs, need not come again for those who read one task.
+  /// Moves readers of single tasks past the events that the connection brought, so that these need not come again.
   fileprivate mutating func noteReached() {
     guard let link else { return }
     for (key, readers) in link.readers {
@@ -240,7 +242,7 @@ extension EventHub.State {
     }
   }
 
-  /// Whoever has no room for it gets nothing more until there is some.
+  /// Gives the event to a reader. A reader without room gets no more events until it has room again.
   fileprivate mutating func give(_ event: SessionEvent, to reader: UInt64) -> EventQueue.Wake? {
     guard let session = queues[reader]?.session, let shown = DownloadEvent(event, session) else { return nil }
     let wake = queues[reader]?.take(shown)
@@ -254,7 +256,7 @@ extension EventHub.State {
     next?.readers[key]?.removeAll { $0 == reader }
   }
 
-  /// Nothing more comes of a session.
+  /// Ends all readers of a session that the agent can no longer read.
   fileprivate mutating func finish(_ session: String, _ error: TarnError) -> [EventQueue.Wake] {
     guard let link else { return [] }
     let readers = link.readers.filter { $0.key.session == session }.values.joined()
@@ -262,7 +264,7 @@ extension EventHub.State {
   }
 }
 
-/// Reads a session's events, or those of one task, until it is dropped or its task is cancelled.
+/// Reads the events of a session or of one task, until it is dropped or the reading Swift task is cancelled.
 final class EventReader: Sendable {
   private let hub: EventHub
   private let number: UInt64
@@ -274,10 +276,10 @@ final class EventReader: Sendable {
 
   deinit { hub.remove(number) }
 
-  /// Returns when nothing is missed from now on, or it has ended.
+  /// Returns when no event is missed any more, or the reader has ended.
   func begun() async { await hub.begun(number) }
 
-  /// - Returns: nil where the calling task is cancelled; nothing comes after that.
+  /// - Returns: the next event; `nil` when the calling task is cancelled, after which nothing more comes.
   /// - Throws: `TarnError`.
   func next() async throws -> DownloadEvent? {
     try await withTaskCancellationHandler {

@@ -1,16 +1,16 @@
-/// The events that one reader has not taken yet. A value.
+/// A queue of the events that one reader has not taken yet. It is a value.
 struct EventQueue {
-  /// So many may wait; then the reader is left out until it has taken half of them.
+  /// The events that may wait. At this number the reader is left out until it has taken half of them.
   static let most = 1024
 
   typealias Sleeper = CheckedContinuation<DownloadEvent?, any Error>
 
   let session: BackgroundSession
-  /// nil for all of the session.
+  /// The task that is read; `nil` for the whole session.
   let task: Int64?
-  /// The number of the last event that it got, or that is none for it.
+  /// The number of the last event that was taken in, or skipped because it is about another task.
   private(set) var reached: Int64
-  /// Nothing is missed from now on.
+  /// True once no event is missed any more.
   private(set) var hasBegun = false
   private(set) var isLeftOut = false
   private(set) var end: Result<Void, TarnError>?
@@ -26,7 +26,7 @@ struct EventQueue {
 
   private var count: Int { events.count - taken }
 
-  /// Whoever waits, and what for; to be resumed outside of locks.
+  /// The continuations to resume, and their value. They must be resumed outside of locks.
   struct Wake {
     var sleepers: [Sleeper] = []
     var value: Result<DownloadEvent?, any Error> = .success(nil)
@@ -44,7 +44,7 @@ struct EventQueue {
     return Wake(beginners: beginners)
   }
 
-  /// One that it had already is passed over.
+  /// Takes in an event. An event that came before is skipped.
   mutating func take(_ event: DownloadEvent) -> Wake {
     guard event.number > reached, end == nil, !isLeftOut else { return Wake() }
     reached = event.number
@@ -54,10 +54,10 @@ struct EventQueue {
     return Wake()
   }
 
-  /// Nothing up to this number is for it.
+  /// Skips the events up to this number, none of which is for this reader.
   mutating func pass(to number: Int64) { reached = max(reached, number) }
 
-  /// What is waiting is still given; then comes the end.
+  /// Ends the queue. Waiting events are still delivered before the end.
   mutating func finish(_ result: Result<Void, TarnError>) -> Wake {
     guard end == nil else { return Wake() }
     end = result
@@ -69,7 +69,7 @@ struct EventQueue {
     if case .failure(let error) = end { .failure(error) } else { .success(nil) }
   }
 
-  /// - Returns: the next event, or the end; nil where the sleeper waits now.
+  /// - Returns: the next event, or the end; `nil` when the sleeper now waits.
   mutating func next(_ sleeper: Sleeper) -> Wake? {
     if count > 0 {
       let event = events[taken]
@@ -91,7 +91,7 @@ struct EventQueue {
     return nil
   }
 
-  /// - Returns: whether it was left out, and has room again.
+  /// - Returns: true when the reader was left out and has room again.
   mutating func comesBack() -> Bool {
     guard isLeftOut, count <= Self.most / 2 else { return false }
     isLeftOut = false

@@ -2,7 +2,7 @@ internal import TarnControl
 internal import TarnCore
 internal import TarnRuntime
 
-/// Asks how far the running tasks of a session are, once for all in this process who want to know.
+/// Polls the progress of a session's running tasks, once for all watchers in this process.
 final class ProgressHub: Sendable {
   static let shared = ProgressHub()
 
@@ -15,7 +15,7 @@ final class ProgressHub: Sendable {
 
   private let state = Locked(State())
 
-  /// - Parameter hear: quick; any thread.
+  /// - Parameter hear: called on any thread; must return quickly.
   func watch(_ session: BackgroundSession, _ hear: @escaping Hear) -> UInt64 {
     let (number, isFirst) = state.withLock { state in
       state.last += 1
@@ -33,7 +33,7 @@ final class ProgressHub: Sendable {
 
   private func ask(_ session: BackgroundSession) async {
     while true {
-      // An agent that does not answer now is asked again.
+      // A failed poll is ignored: the agent is asked again at the next turn.
       let statuses = try? await session.running()
       let watchers = state.withLock { state -> [Hear] in
         let watchers = state.watchers[session] ?? [:]
@@ -48,10 +48,10 @@ final class ProgressHub: Sendable {
 }
 
 extension BackgroundSession {
-  /// How the tasks are that run, about twice a second. Values may be left out where they are not read in time; what has ended is in none,
-  /// but told by an event. Nothing of it is stored.
+  /// Returns the state of the running tasks, about twice a second. Values may be skipped when they are not read in time. Ended
+  /// tasks are left out; their end comes as an event. Nothing is stored.
   ///
-  /// - Returns: a stream that ends when it is not read any more.
+  /// - Returns: a stream that ends when it is no longer read.
   public func progress() -> AsyncStream<[DownloadTask.Status]> {
     let (values, source) = AsyncStream.makeStream(
       of: [DownloadTask.Status].self, bufferingPolicy: .bufferingNewest(1))
@@ -60,7 +60,7 @@ extension BackgroundSession {
     return values
   }
 
-  /// As many as may run at a time fit on one page.
+  /// Returns the running tasks. All that may run at a time fit on one page.
   fileprivate func running() async throws(TarnError) -> [DownloadTask.Status] {
     try await agent.ask { try $0.tasks(of: identifier, in: [.running]) }.tasks.map {
       DownloadTask.Status($0, self)

@@ -1,67 +1,70 @@
 internal import TarnCore
 
-/// Something that happened in a session. Events are numbered and stored; each is delivered at least once, until it is acknowledged.
+/// An event of a session. Events are numbered and stored. Each is delivered at least once, until it is acknowledged.
 public struct DownloadEvent: Sendable {
   public enum Kind: Sendable, Hashable {
-    /// The server answered.
+    /// The server has answered.
     case response
     case finished
     /// - Parameters:
     ///   - reason: a stable code, such as `http-404` or `digest-mismatch`.
-    ///   - message: for a person.
+    ///   - message: a description for a person.
     case failed(reason: String, message: String)
     case cancelled
-    /// It is tried again later.
+    /// The task will be tried again later.
     case waiting(reason: String, message: String)
-    /// The task waits for an answer: `DownloadTask.refresh`, `move(to:)` or `cancel()`. The server refused (401, 403), a rule holds the
-    /// task (`held`), its request may be good no more (`request-old`), or something failed that must not be sent twice.
+    /// The task waits for an answer: `DownloadTask.refresh`, `move(to:)` or `cancel()`. Either the server refused (401, 403), or a
+    /// rule holds the task (`held`). Or its request may have expired (`request-old`), or a request failed that must not be sent
+    /// twice.
     case needsRequest(reason: String, message: String)
-    /// After the last event of all tasks, and again after each later batch; with how many ended since the one before.
+    /// All tasks have ended. It follows their last event, and counts those that ended since the previous one. It comes again after
+    /// each later batch.
     case allDelivered(finished: Int, failed: Int)
-    /// The same of the tasks of one group, each time when all of them have ended.
+    /// All tasks of the group have ended. It comes each time that this is so.
     case groupDelivered(String, finished: Int, failed: Int)
-    /// Events up to this number are gone, and nobody had acknowledged them.
+    /// Events up to this number were dropped before anybody acknowledged them.
     case eventsLost(upTo: Int64)
   }
 
-  /// The head of the server's answer.
+  /// The head of the server's response.
   public struct Response: Sendable, Hashable {
     public var status: Int
-    /// After redirects.
+    /// The URL after redirects.
     public var url: String
     public var contentType: String?
-    /// Bytes of the whole file.
+    /// The size of the whole file in bytes.
     public var contentLength: UInt64?
     public var etag: String?
     public var lastModified: String?
-    /// `Name: value` lines, in the order in which they came.
+    /// The header fields as `Name: value` lines, in the order in which they came.
     public var headers: [String] = []
-    /// The URLs that led there, the one that was asked for first.
+    /// The URLs before redirects, beginning with the one that was requested.
     public var redirects: [String] = []
   }
 
-  /// Of the last attempt.
+  /// The durations of the last attempt.
   public struct Times: Sendable, Hashable {
-    /// From its beginning to the head of the answer; nil where none came.
+    /// The time from the attempt's begin to the head of the response. `nil` when none came.
     public var response: Duration?
     public var total: Duration
   }
 
-  /// Of the session; only grows.
+  /// The number of the event in its session. Numbers only grow.
   public var number: Int64
   public var kind: Kind
-  /// nil for what is about the session.
+  /// The task; `nil` for an event about the whole session.
   public var task: DownloadTask?
   public var url: String?
-  /// Where the file is.
+  /// The path of the file.
   public var path: String?
-  /// Of the finished file.
+  /// The size of the finished file in bytes.
   public var bytes: UInt64?
   public var digest: String?
   public var label: String?
   public var userInfo: String?
   public var response: Response?
-  /// The beginning of a body that is no file, as text: 64 KiB at most. The agent keeps those of the newest 100 events of a session.
+  /// The beginning of a body that is no file, as text of at most 64 KiB. The agent keeps the bodies of the newest 100 events of a
+  /// session.
   public var body: String?
   public var times: Times?
 
@@ -97,7 +100,7 @@ public struct DownloadEvent: Sendable {
 }
 
 extension DownloadEvent.Kind {
-  /// The task has ended with it.
+  /// Whether the event ends its task.
   var isEnd: Bool {
     switch self {
     case .finished, .failed, .cancelled: true
@@ -107,14 +110,14 @@ extension DownloadEvent.Kind {
 }
 
 extension BackgroundSession {
-  /// The session's events as they come, in their order. The agent may end and begin again meanwhile; nothing is missed.
+  /// Returns the session's events in order, as they come. None is missed when the agent ends and starts again.
   ///
-  /// All handles of a process that read events of one agent share one connection, and none has a thread of its own. A reader that is slow
-  /// is waited for: what it has not taken stays with the agent.
+  /// All event readers of a process share one connection to an agent, and none has a thread of its own. Events that a slow reader
+  /// has not taken yet stay with the agent.
   ///
-  /// - Parameter number: behind the event with this number; nil for all that are not acknowledged.
-  /// - Returns: a stream that ends when it is not read any more, or with a `TarnError`: where there is no such session, or no agent for
-  ///   half a minute.
+  /// - Parameter number: the number of the event to continue after; `nil` for all that are not acknowledged.
+  /// - Returns: a stream that ends when it is no longer read. It throws a `TarnError` when there is no such session, or no agent
+  ///   answers for half a minute.
   public func events(after number: Int64? = nil) -> AsyncThrowingStream<DownloadEvent, any Error> {
     let reader = EventReader(self, after: number ?? 0)
     return AsyncThrowingStream { try await reader.next() }

@@ -1,27 +1,28 @@
 internal import TarnCore
 
-/// What becomes of a download by the head of the server's answer: the status, the media type and the size. The first rule that fits decides.
+/// A rule that decides about a download by the head of the response: its status, media type and size. The first matching rule
+/// decides.
 ///
-/// Rules of a request go before those of its session. They are stored with both, and hold while no program runs. Where none fits, the
-/// statuses 200 to 299 bring the file, and others end or delay the task as its error table says.
+/// Rules of a request come before those of its session. The agent stores both, so they also hold while no program runs. When no
+/// rule matches, the statuses 200 to 299 deliver the file. Others end or delay the task as the agent's error table says.
 public struct DownloadRule: Sendable, Hashable {
   public enum Action: Sendable, Hashable {
-    /// The body is the file, whatever the status.
+    /// The body becomes the file, whatever the status.
     case accept
     /// The task fails with the reason `refused-by-rule`.
     case cancel
-    /// The task waits, and `DownloadEvent.Kind.needsRequest` is told: `DownloadTask.refresh` lets it go on, `DownloadTask.move(to:)` says
-    /// where to, `DownloadTask.cancel()` ends it. The server is asked again then.
+    /// The task waits, and `DownloadEvent.Kind.needsRequest` comes. `DownloadTask.refresh` continues it, `DownloadTask.move(to:)`
+    /// sets the destination, and `DownloadTask.cancel()` ends it. When it continues, the server is asked again.
     case hold
-    /// The file goes there: an absolute path, or a folder with `/` at its end.
+    /// The file goes to this absolute path, or into this folder when it ends with `/`.
     case place(String)
   }
 
-  /// It fits these statuses only, from 200 to 599; nil for 200 to 299.
+  /// The statuses that match, from 200 to 599. `nil` for 200 to 299.
   public var statuses: [Int]?
-  /// It fits these media types only, such as `audio/mpeg` or `video/*`; nil for any.
+  /// The media types that match, such as `audio/mpeg` or `video/*`. `nil` for any.
   public var mediaTypes: [String]?
-  /// It fits files of so many bytes and more, or of so many and fewer. A file of unknown size does not fit where one of them is said.
+  /// The smallest and the largest size that match, in bytes. A file of unknown size does not match when either is set.
   public var leastBytes: UInt64?
   public var mostBytes: UInt64?
   public var action: Action
@@ -62,13 +63,14 @@ public struct DownloadRule: Sendable, Hashable {
   }
 }
 
-/// How long a download may take. Whole seconds; nil for what the session says, and there for the standard.
+/// The time limits of a download, in whole seconds. `nil` for the session's limit, and in a session for the standard one.
 public struct TimeLimits: Sendable, Hashable {
-  /// Without a byte from the server: then the task is tried again. The standard is a minute.
+  /// The longest time without a byte from the server. After it the task is tried again. The standard is a minute.
   public var idle: Duration?
-  /// In all, from the moment when it may begin. Waiting counts, suspension does not. The standard is seven days.
+  /// The longest time in total, from the moment when the task may begin. Waiting counts, suspension does not. The standard is seven
+  /// days.
   public var whole: Duration?
-  /// Without a byte of progress over all attempts. The standard is 14 days.
+  /// The longest time without a byte of progress, over all attempts. The standard is 14 days.
   public var withoutProgress: Duration?
 
   public init(idle: Duration? = nil, whole: Duration? = nil, withoutProgress: Duration? = nil) {
@@ -87,16 +89,18 @@ public struct TimeLimits: Sendable, Hashable {
   }
 }
 
-/// How one host is trusted, and what it is told.
+/// The trust in one host, and the credential for it.
 public struct TrustedHost: Sendable, Hashable {
-  /// A name or an address, without port.
+  /// A name or an address, without a port.
   public var host: String
-  /// The absolute path of a PEM file with the authorities that may vouch for it, in place of the system's.
+  /// The absolute path of a PEM file with the certificate authorities to trust for this host, instead of the system's.
   public var authorities: String?
-  /// Its certificate has one of these public keys: `sha256//` and the SHA-256 of the key (DER, SubjectPublicKeyInfo) in Base64.
+  /// The public keys of which the certificate must have one: `sha256//` and the SHA-256 of the key (DER, SubjectPublicKeyInfo) in
+  /// Base64.
   public var pinnedKeys: [String]?
-  /// A reference to its secret: the absolute path of a file, or the name of a credential of the agent's service (systemd.exec(5)). Its first
-  /// line is `user:password`, or a token. The agent reads it for each task; no event and no list shows it.
+  /// A reference to the host's secret: the absolute path of a file, or the name of a credential of the agent's service
+  /// (systemd.exec(5)). The first line is `user:password`, or a token. The agent reads it for each task. No event and no list shows
+  /// it.
   public var credential: String?
 
   public init(
@@ -118,15 +122,16 @@ public struct TrustedHost: Sendable, Hashable {
   }
 }
 
-/// How much a session may hold.
+/// The limits of what a session may hold.
 public struct Quota: Sendable, Hashable {
-  /// Tasks that have not ended; nil for a million.
+  /// The tasks that have not ended. `nil` for a million.
   public var tasks: Int?
-  /// Bytes of unfinished downloads, with what is still to come of those that run; nil for no bound. What would be more waits.
+  /// The bytes of unfinished downloads, including what running ones still have to fetch. `nil` for no limit. Tasks beyond the limit
+  /// wait.
   public var bytes: UInt64?
-  /// Bytes of partial files that nothing works at: the oldest go first; nil for no bound.
+  /// The bytes of partial files that no task works at. The oldest are removed first. `nil` for no limit.
   public var partialBytes: UInt64?
-  /// For how long such a partial file is kept; nil for 30 days.
+  /// The time for which such a partial file is kept. `nil` for 30 days.
   public var partialAge: Duration?
 
   public init(

@@ -1,13 +1,13 @@
 internal import TarnControl
 internal import TarnCore
 
-/// Closures for what happens to one task: a convenience over the session's events. They last as long as the program; one that is started
-/// again hands them over anew, or reads `BackgroundSession.events(after:)`. They acknowledge nothing.
+/// Closures for the events of one task, as a convenience. They last as long as the program. A program that starts again passes them
+/// anew, or reads `BackgroundSession.events(after:)`. They acknowledge nothing.
 ///
-/// Each runs where it says: `{ @MainActor progress in ... }` on the main actor, one without a mark on no actor. The calls of one closure
-/// come one after the other.
+/// Each closure runs in its own isolation: `{ @MainActor progress in ... }` on the main actor, one without a mark on no actor. The
+/// calls of one closure come one after the other.
 extension DownloadTask {
-  /// Each answer of the server.
+  /// Calls `body` with each response of the server.
   ///
   /// - Returns: the task, for the next call in a chain.
   @discardableResult
@@ -22,7 +22,8 @@ extension DownloadTask {
     return self
   }
 
-  /// How far it is, about twice a second while it runs. Values may be left out; that of the finished file always comes, and is the last one.
+  /// Calls `body` about twice a second while the task runs. Values may be skipped. That of the finished file always comes, as the
+  /// last one.
   ///
   /// - Returns: the task, for the next call in a chain.
   @discardableResult
@@ -52,7 +53,7 @@ extension DownloadTask {
     return self
   }
 
-  /// Its end, once: how it is then, or why nobody can tell.
+  /// Calls `body` once at the task's end, with its final state or the reason why that cannot be told.
   ///
   /// - Returns: the task, for the next call in a chain.
   @discardableResult
@@ -70,19 +71,20 @@ extension DownloadTask {
     return self
   }
 
-  /// Waits for its end.
+  /// Waits until the task has ended.
   ///
-  /// - Returns: how it is then: finished, failed or cancelled.
-  /// - Throws: `TarnError` where the session or the task is gone, no agent answers for half a minute, or the calling task is cancelled.
+  /// - Returns: the final state: finished, failed or cancelled.
+  /// - Throws: `TarnError` when the session or the task is gone, no agent answers for half a minute, or the calling task is
+  ///   cancelled.
   public func ended() async throws(TarnError) -> Status { try await follow(nil) }
 
-  /// Hands on the task's events that are not acknowledged, and those that come, until it has ended.
+  /// Calls `each` with the task's unacknowledged events and with those that come, until the task has ended.
   private func follow(
     _ each: (@Sendable (DownloadEvent) async -> Void)?
   ) async throws(TarnError) -> Status {
     let reader = EventReader(session, task: number, after: 0)
     await reader.begun()
-    // What ended before, and was acknowledged, is told by no event.
+    // A task that ended before, and whose end was acknowledged, has no event for it any more.
     let status = try await patientStatus()
     if status.state.isEnd {
       if let each { for event in try await past() { await each(event) } }
@@ -93,7 +95,7 @@ extension DownloadTask {
         await each?(event)
         guard event.kind.isEnd else { continue }
         let status = try await patientStatus()
-        // Not so where it was queued again meanwhile.
+        // The task may have been queued again meanwhile.
         if status.state.isEnd { return status }
       }
     } catch {
@@ -102,7 +104,7 @@ extension DownloadTask {
     throw .failed("the waiting was cancelled")
   }
 
-  /// Its status; an agent that begins again is waited for as long as by readers.
+  /// Returns the task's state. Waits for an agent that starts again, as long as event readers do.
   private func patientStatus() async throws(TarnError) -> Status {
     var failures = 0
     while true {
@@ -116,7 +118,7 @@ extension DownloadTask {
     }
   }
 
-  /// Its events that are not acknowledged.
+  /// Returns the task's events that are not acknowledged.
   private func past() async throws(TarnError) -> [DownloadEvent] {
     var events: [DownloadEvent] = []
     var after: Int64 = 0

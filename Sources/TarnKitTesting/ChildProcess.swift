@@ -1,11 +1,11 @@
 internal import Glibc
 internal import NIOConcurrencyHelpers
 
-/// A child of this process.
+/// A child process of this process.
 final class ChildProcess: Sendable {
   private let child = NIOLockedValueBox<pid_t>(0)
 
-  /// nil where it does not run.
+  /// The process identifier. `nil` when the child does not run.
   var number: Int32? {
     child.withLockedValue { child in
       var status: Int32 = 0
@@ -14,7 +14,7 @@ final class ChildProcess: Sendable {
     }
   }
 
-  /// - Parameter output: a file that both streams are appended to.
+  /// - Parameter output: the file to which standard output and standard error are appended.
   func start(
     _ words: [String], environment: [String: String], output: String
   ) throws(TestKitError) {
@@ -27,7 +27,7 @@ final class ChildProcess: Sendable {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
-    // Tests may run on threads that block signals, and a child would inherit that.
+    // Tests may run on threads that block signals, and a child would inherit the mask.
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
@@ -43,7 +43,7 @@ final class ChildProcess: Sendable {
     child.withLockedValue { $0 = made }
   }
 
-  /// Returns when it has ended.
+  /// Sends the signal and waits until the child has ended.
   func end(_ signal: Int32) {
     child.withLockedValue { child in
       guard child > 0 else { return }

@@ -7,7 +7,7 @@ struct ServedFile: Sendable {
   var behaviour: TestServer.Behaviour
   var tellsLength: Bool
 
-  /// FNV-1a of the contents.
+  /// The entity tag: FNV-1a of the contents.
   var tag: String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in contents { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
@@ -15,12 +15,12 @@ struct ServedFile: Sendable {
   }
 }
 
-/// What is served, and what was asked. Any thread.
+/// The files that are served and the requests that came. Thread-safe.
 final class ServedFiles: Sendable {
   private struct State {
     var files: [String: ServedFile] = [:]
     var requests: [TestServer.Request] = []
-    /// Called when a file behaves otherwise.
+    /// Called when the file changes its behaviour.
     var hanging: [String: [@Sendable () -> Void]] = [:]
     var channels: [ObjectIdentifier: any Channel] = [:]
   }
@@ -47,15 +47,15 @@ final class ServedFiles: Sendable {
 
   private func wake(_ hanging: [@Sendable () -> Void]?) { for answer in hanging ?? [] { answer() } }
 
-  /// Of a file now; nil where there is none.
+  /// Returns the present behaviour of a file; `nil` when there is no such file.
   func behaviour(_ name: String) -> TestServer.Behaviour? {
     state.withLockedValue { $0.files[name]?.behaviour }
   }
 
   func note(_ request: TestServer.Request) { state.withLockedValue { $0.requests.append(request) } }
 
-  /// - Parameter again: asks once more when the file behaves otherwise.
-  /// - Returns: the file; nil for one that hangs.
+  /// - Parameter again: called when a file that hangs changes its behaviour, to ask once more.
+  /// - Returns: the file; `nil` while it hangs.
   func file(_ name: String, again: @escaping @Sendable () -> Void) -> ServedFile? {
     state.withLockedValue { state in
       let file =
@@ -77,7 +77,7 @@ final class ServedFiles: Sendable {
   }
 }
 
-/// Answers the requests of one connection. The event loop's thread only.
+/// Answers the requests of one connection. Used on the event loop's thread only.
 final class FileHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
@@ -187,7 +187,7 @@ final class FileHandler: ChannelInboundHandler {
     }
   }
 
-  /// Of `bytes=N-`, the only kind of range there is here; nil for the whole file.
+  /// Returns the start of a range `bytes=N-`, the only form that is supported. `nil` for the whole file.
   private static func start(of head: HTTPRequestHead, _ file: ServedFile) -> Int? {
     guard file.tellsLength, let range = head.headers.first(name: "range"), range.hasPrefix("bytes="),
       let first = range.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false).first,
@@ -197,7 +197,7 @@ final class FileHandler: ChannelInboundHandler {
     return start
   }
 
-  /// Twenty pieces a second, and the rest at once where the file behaves otherwise meanwhile.
+  /// Sends twenty pieces a second. The rest goes at once when the file changes its behaviour.
   private func sendSlowly(
     _ name: String, _ body: ArraySlice<UInt8>, _ piece: Int, _ context: ChannelHandlerContext
   ) {

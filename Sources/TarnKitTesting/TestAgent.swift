@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import Glibc
 public import TarnKit
 
-/// A private agent for a test: with its own home, state and socket in a temporary directory, and free of the user's settings. It ends, and
-/// the directory goes, with the object.
+/// A private agent for a test. It has its own home, state and socket in a temporary directory, and does not read the user's
+/// settings. Both the agent and the directory are removed with the object.
 ///
 /// ```swift
 /// let agent = try TestAgent()
@@ -11,21 +11,21 @@ public import TarnKit
 /// let session = try await BackgroundSession.open("test", agent: agent.agent).session
 /// ```
 ///
-/// `kill()` is what a crash is; `start()` begins the next agent with the same state, as after a restart.
+/// `kill()` simulates a crash. `start()` then starts the next agent with the same state, as after a restart.
 public final class TestAgent: Sendable {
-  /// Its temporary directory.
+  /// The agent's temporary directory.
   public let directory: String
-  /// What sessions are opened with.
+  /// The agent to open sessions with.
   public let agent: Agent
 
   private let program: String
   private let process = ChildProcess()
 
-  /// - Parameter program: of `tarn`; nil for `$TARN_PROGRAM` or, where that is not set, the `tarn` of `$PATH`.
-  /// - Throws: `TestKitError` where there is no such program, or no directory can be made.
+  /// - Parameter program: the path of `tarn`. `nil` for `$TARN_PROGRAM`, or, when that is not set, `tarn` in `$PATH`.
+  /// - Throws: `TestKitError` when there is no such program, or the directory cannot be made.
   public init(program: String? = nil) throws(TestKitError) {
     self.program = try Self.find(program)
-    // Not below the working directory: the path of a socket has 107 bytes at most (unix(7)).
+    // The path of a socket has at most 107 bytes (unix(7)), so the directory must not lie below the working directory.
     let temporary = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
     var template = Array("\(temporary)/tarn-kit-XXXXXX".utf8CString)
     guard let made = mkdtemp(&template) else {
@@ -58,9 +58,9 @@ public final class TestAgent: Sendable {
     return found
   }
 
-  /// Starts it, and returns when it answers. Nothing where it runs.
+  /// Starts the agent and returns when it answers. Does nothing while it runs.
   ///
-  /// - Throws: `TestKitError` with what the agent wrote, where it ends or does not answer within a minute.
+  /// - Throws: `TestKitError` with the agent's output, when it ends or does not answer within a minute.
   public func start() async throws(TestKitError) {
     guard process.number == nil else { return }
     try process.start(
@@ -77,22 +77,22 @@ public final class TestAgent: Sendable {
     throw TestKitError("the agent does not answer:\n\(log)")
   }
 
-  /// Ends it at once, as a crash does. What is durable stays for the next `start()`.
+  /// Ends the agent at once, as a crash does. Durable state stays for the next `start()`.
   public func kill() { process.end(SIGKILL) }
 
-  /// Ends it as a service manager does.
+  /// Ends the agent with SIGTERM, as a service manager does.
   public func stop() { process.end(SIGTERM) }
 
-  /// What it wrote, of all its starts.
+  /// The agent's output, of all its starts.
   public var log: String {
     (try? String(contentsOf: URL(filePath: "\(directory)/agent.log"), encoding: .utf8)) ?? ""
   }
 
-  /// Of the agent that runs; nil where none does.
+  /// The process identifier of the running agent. `nil` when none runs.
   public var processIdentifier: Int32? { process.number }
 }
 
-/// Why the test kit cannot do what it was asked for.
+/// The reason why the test kit failed.
 public struct TestKitError: Error, CustomStringConvertible {
   public let description: String
 

@@ -2,8 +2,8 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// A little HTTP server on 127.0.0.1 that does to each download what a test wants: it finishes, fails, hangs, breaks off, wants an answer,
-/// or goes slowly. It ends with the object.
+/// A small HTTP server on 127.0.0.1 whose files behave as a test wants: a download finishes, fails, hangs, breaks off, asks for
+/// credentials, or is slow. The server ends with the object.
 ///
 /// ```swift
 /// let server = try await TestServer()
@@ -12,42 +12,42 @@ internal import NIOPosix
 /// // ... the session tells .needsRequest
 /// ```
 ///
-/// A file may be given another behaviour at any time; requests that hang are answered by it. Ranges, `ETag` and `If-Range` are served, so
-/// that downloads are resumed.
+/// A file's behaviour may be changed at any time; hanging requests are then answered. Ranges, `ETag` and `If-Range` are supported,
+/// so that downloads can resume.
 public final class TestServer: Sendable {
-  /// What becomes of the requests for a file.
+  /// The server's treatment of the requests for a file.
   public enum Behaviour: Sendable, Hashable {
     /// The file is sent.
     case finishes
-    /// It is refused with this status, such as 404 or 503.
+    /// The request is refused with this status, such as 404 or 503.
     case fails(status: Int)
-    /// Nothing is answered until the file behaves otherwise.
+    /// The request gets no answer until the behaviour is changed.
     case hangs
-    /// The connection is closed after so many bytes of each answer.
+    /// The connection is closed after this many bytes of each answer.
     case breaksOff(after: Int)
-    /// 401, unless the request has this header line, `Name: value`.
+    /// The request is refused with 401 unless it has this header line, `Name: value`.
     case asks(String)
-    /// The file is sent at this speed, for as long as it behaves so; then the rest comes at once.
+    /// The file is sent at this speed. When the behaviour is changed, the rest comes at once.
     case goesSlowly(bytesPerSecond: Int)
   }
 
-  /// A request that came.
+  /// A request that the server received.
   public struct Request: Sendable, Hashable {
     public var method: String
-    /// With its query.
+    /// The request target, with its query.
     public var target: String
-    /// Names in small letters.
+    /// The header fields, with lowercase names.
     public var headers: [String: String]
   }
 
   private let files: ServedFiles
   private let channel: any Channel
-  /// Where it listens.
+  /// The port that the server listens on.
   public let port: Int
 
-  /// Listens at a free port.
+  /// Listens on a free port.
   ///
-  /// - Throws: `TestKitError` where it cannot.
+  /// - Throws: `TestKitError` when no port can be bound.
   public init() async throws(TestKitError) {
     let files = ServedFiles()
     self.files = files
@@ -72,22 +72,22 @@ public final class TestServer: Sendable {
     files.closeAll()
   }
 
-  /// Of a file, whether it is there or not. Names may have a query; it counts for nothing.
+  /// Returns the URL of a file, whether it exists or not. The name may have a query, which is ignored.
   public func url(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
 
   /// - Parameters:
-  ///   - name: its path without the first slash.
-  ///   - contents: of the file; other contents have another `ETag`.
-  ///   - tellsLength: false for an answer without a length, which has no ranges either.
+  ///   - name: the path without the first slash.
+  ///   - contents: the file's contents; other contents have another `ETag`.
+  ///   - tellsLength: false for an answer without a length, which supports no ranges either.
   public func serve(
     _ name: String, _ contents: [UInt8], _ behaviour: Behaviour = .finishes, tellsLength: Bool = true
   ) {
     files.set(name, ServedFile(contents: contents, behaviour: behaviour, tellsLength: tellsLength))
   }
 
-  /// The file behaves otherwise from now on. Nothing where there is none.
+  /// Changes the behaviour of a file. Does nothing when there is no such file.
   public func change(_ name: String, to behaviour: Behaviour) { files.change(name, behaviour) }
 
-  /// All that came, in their order.
+  /// All requests that came, in order.
   public var requests: [Request] { files.requests }
 }

@@ -1,44 +1,44 @@
 package import TarnCore
 
-/// A running agent as its control socket sees it. Any thread; every call may block for as long as a read of a ledger
-/// takes, `reload` for as long as the files of settings do.
+/// A running agent, as its control socket sees it. All calls are thread-safe. Each may block for as long as a ledger is read,
+/// `reload` for as long as the settings files are read.
 package protocol AgentPort: Sendable {
-  /// Its background sessions.
+  /// The agent's background sessions.
   var sessions: any SessionPort { get }
 
   /// - Parameters:
-  ///   - mirrors: names or folders; empty for all.
-  ///   - problemLimit: how many problems of each mirror are listed.
+  ///   - mirrors: names or folders; empty for all mirrors.
+  ///   - problemLimit: the number of problems that are listed for each mirror.
   func status(mirrors: [String], problemLimit: Int) throws(ControlFailure) -> StatusAnswer
 
-  /// - Parameter withSessions: those of its background sessions are among them.
+  /// - Parameter withSessions: true to include the metrics of background sessions.
   func metrics(withSessions: Bool) throws(ControlFailure) -> MetricsPage
 
   /// - Parameters:
-  ///   - cursor: of an earlier answer; nil for the oldest events that are kept.
-  ///   - limit: 1 to 1,000.
+  ///   - cursor: the cursor of an earlier answer; `nil` for the oldest events that are kept.
+  ///   - limit: the most events, 1 to 1,000.
   func events(after cursor: String?, mirrors: [String], limit: Int) throws(ControlFailure) -> EventPage
 
-  /// The folders of its mirrors as they are now, by their names. Reads no ledger.
+  /// Returns the present folders of the mirrors by their names. Does not read a ledger.
   func mirrorFolders() -> [String: String]
 
-  /// The place after the newest event, to follow from.
+  /// Returns the place after the newest event, to begin a stream at.
   func eventsEnd() throws(ControlFailure) -> String
 
-  /// Calls `wake` whenever there may be new events, on any thread, until the subscription is ended. `wake` is quick.
+  /// Calls `wake` on any thread whenever there may be new events, until the subscription ends. `wake` must return quickly.
   func subscribe(_ wake: @escaping @Sendable () -> Void) -> AgentSubscription
 
   func perform(_ command: ControlCommand) throws(ControlFailure) -> ControlAnswer
 
-  /// Reads the settings again; they are taken whole or not at all. Returns when the new ones hold.
+  /// Reads the settings again. They are adopted as a whole or not at all, and are in effect on return.
   func reload() -> ReloadAnswer
 
-  /// The limit over all mirrors from now until the agent ends, the settings' timetable comes to its next row, or they are
-  /// changed. nil for what the settings say.
+  /// Sets the limit over all mirrors. It lasts until the agent ends, the settings' timetable reaches its next row, or the settings
+  /// change. `nil` returns to the limit of the settings.
   func limit(_ rate: ControlRate?) throws(ControlFailure) -> ControlAnswer
 }
 
-/// Ends with `end()`, after which `wake` is not called again.
+/// A subscription. After `end()` its `wake` is not called again.
 package struct AgentSubscription: Sendable {
   private let ending: @Sendable () -> Void
 
@@ -49,12 +49,12 @@ package struct AgentSubscription: Sendable {
   package func end() { ending() }
 }
 
-/// An address of the network at which the metrics are told, and nothing else.
+/// A network address that serves the metrics and nothing else.
 package struct MetricsListener: Sendable {
   /// An IP address, or `localhost`.
   package var host: String
   package var port: Int
-  /// Reads what a client has to know; it blocks for as long as its file does.
+  /// Reads the token that clients must send. Blocks while its file is read.
   package var token: @Sendable () throws(ControlFailure) -> [UInt8]
 
   package init(host: String, port: Int, token: @escaping @Sendable () throws(ControlFailure) -> [UInt8]) {

@@ -2,12 +2,12 @@ internal import HTTPTypes
 internal import TarnControl
 internal import TarnCore
 
-/// What a request gets: a whole answer.
+/// A whole answer to a request.
 struct Answer: Sendable {
   var status: HTTPResponse.Status
   var body: [UInt8]
   var contentType = "application/json"
-  /// Of a 405.
+  /// The allowed methods, for a 405.
   var allowed: [String] = []
   var closes = false
 
@@ -22,7 +22,7 @@ struct Answer: Sendable {
     closes = status == .contentTooLarge
   }
 
-  /// - Parameter version: of Tarn.
+  /// - Parameter version: the version of Tarn.
   func head(version: String) -> HTTPResponse {
     var fields: HTTPFields = [
       .server: "tarn/\(version)", .contentType: contentType, .contentLength: String(body.count),

@@ -3,9 +3,9 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import TarnCore
 
-/// The token that a request brings (RFC 6750, 2.1).
+/// The bearer token of a request (RFC 6750, 2.1).
 enum BearerToken {
-  /// - Returns: nil where there is none.
+  /// - Returns: the token; `nil` when the header has none.
   static func given(_ header: String?) -> [UInt8]? {
     guard let header, let blank = header.firstIndex(of: " "), header[..<blank].lowercased() == "bearer" else {
       return nil
@@ -13,7 +13,7 @@ enum BearerToken {
     return Array(header[header.index(after: blank)...].utf8.drop { $0 == 0x20 })
   }
 
-  /// Takes as long for a token that is wrong at its first byte as for one that is wrong at its last. An empty one is nobody's.
+  /// Compares two tokens in a time that does not depend on which byte differs. An empty token matches nothing.
   static func isSame(_ given: [UInt8], _ wanted: [UInt8]) -> Bool {
     guard !wanted.isEmpty, given.count == wanted.count else { return false }
     return zip(given, wanted).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
@@ -32,7 +32,7 @@ extension Responder {
     return BearerToken.isSame(given, wanted)
   }
 
-  /// Says nothing of what there is.
+  /// The answer to a wrong token. It reveals nothing about the agent.
   static var wrongToken: Answer {
     var answer = Answer(
       ControlFailure(

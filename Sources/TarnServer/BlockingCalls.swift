@@ -3,7 +3,7 @@ internal import NIOPosix
 internal import TarnCore
 internal import TarnRuntime
 
-/// Calls of the agent, which may block, on threads of their own: never on an event loop or the pool of Swift's tasks.
+/// Runs the agent's calls, which may block, on threads of their own: never on an event loop or the pool of Swift's tasks.
 final class BlockingCalls: Sendable {
   private let pool: NIOThreadPool
   private let most: Int
@@ -17,11 +17,11 @@ final class BlockingCalls: Sendable {
     pool.start()
   }
 
-  /// Returns when the call has or its time is over; the call itself goes on then, and its result is dropped.
+  /// Returns when the call has returned or its time is over. A late call goes on, and its result is dropped.
   ///
   /// - Parameters:
-  ///   - loop: whose clock counts the time.
-  ///   - isStream: not among those that are counted, for streams are counted themselves.
+  ///   - loop: the event loop whose clock counts the time.
+  ///   - isStream: true for a call of a stream, which is not counted here, because streams are counted themselves.
   func run<Value: Sendable>(
     on loop: any EventLoop, isStream: Bool = false,
     _ body: @escaping @Sendable () throws(ControlFailure) -> Value
@@ -56,7 +56,7 @@ final class BlockingCalls: Sendable {
         } catch {
           outcome = .failure(error)
         }
-        // Before the answer: a client that has it may ask again at once.
+        // The count falls before the answer: a client that has the answer may ask again at once.
         if !isStream { self.count.withLock { $0 -= 1 } }
         finish(outcome)
       }
@@ -64,7 +64,7 @@ final class BlockingCalls: Sendable {
     return try result.get()
   }
 
-  /// What waits is given up; what runs goes on to its end.
+  /// Stops the pool. Waiting calls are given up; running ones go on to their end.
   func stop() { pool.shutdownGracefully { _ in } }
 
   private typealias Outcome<Value> = Result<Value, ControlFailure>

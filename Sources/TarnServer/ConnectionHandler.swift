@@ -3,8 +3,8 @@ internal import NIOCore
 internal import NIOHTTPTypes
 internal import TarnCore
 
-/// What Hummingbird leaves open: the time for a request to come, the close after an answer that says so, and the news that a
-/// client asks, or went away. The event loop's thread only.
+/// Adds what Hummingbird lacks: a deadline for requests, the close after an answer that announces it, and reports that a client
+/// asks, stalls or went away. Used on the event loop's thread only.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -19,24 +19,24 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   private let inputEnded: @Sendable () -> Void
   private var reader: Reader?
   private var deadline: Scheduled<Void>?
-  /// Requests whose head came and whose answer has not ended.
+  /// The requests whose head came and whose answer has not ended.
   private var answering = 0
-  /// Requests that came whole, and answers that ended.
+  /// The number of requests that came whole, and of answers that ended.
   private var (whole, answered) = (0, 0)
   private var closesAfterAnswer = false
 
-  /// What is known of how the client reads what was written to it.
+  /// The progress of the client in reading what was written to it.
   private struct Reader {
     var check: Scheduled<Void>
-    /// Bytes that the kernel has not taken yet, at the last look.
+    /// The bytes that the kernel had not taken at the last look.
     var pending: Int
     var progress: NIODeadline
     var isStuck = false
   }
 
   /// - Parameters:
-  ///   - asks: told whether a whole request waits for the end of its answer.
-  ///   - sticks: told whether nothing of an answer was taken for the time `taking`.
+  ///   - asks: called with true while a whole request waits for the end of its answer.
+  ///   - sticks: called with true when the client took nothing of an answer for the time `taking`.
   init(
     time: TimeAmount, taking: TimeAmount, version: String, asks: @escaping @Sendable (Bool) -> Void,
     sticks: @escaping @Sendable (Bool) -> Void, inputEnded: @escaping @Sendable () -> Void
@@ -79,14 +79,14 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     if pending < reader.pending { reader.progress = .now() }
     reader.isStuck = pending > 0 && .now() - reader.progress >= taking
     if reader.isStuck != wasStuck { sticks(reader.isStuck) }
-    // A look at an answer that is being made is none in vain.
+    // Looking goes on while an answer is being made.
     guard pending > 0 || answering > 0 else { return self.reader = nil }
     reader.pending = pending > 0 ? pending : .max
     reader.check = nextLook(context)
     self.reader = reader
   }
 
-  /// Something of it was taken.
+  /// Notes when the kernel has taken the bytes of this write.
   private func noteProgress(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?)
     -> EventLoopPromise<Void>
   {
@@ -122,7 +122,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
       watchReader(context)
       if head.headerFields[.connection] == "close" { closesAfterAnswer = true }
       guard head.headerFields[.server] == nil else { return context.write(data, promise: promise) }
-      // Hummingbird's own, without a body: what came is no HTTP.
+      // Hummingbird's own answer, without a body: the request was not HTTP.
       var answer = Answer(
         ControlFailure(.usage, code: "not-http", "this is not a request of HTTP/1.1, or its head is too long")
       )
@@ -135,7 +135,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
       answered += 1
       asks(whole > answered)
       guard closesAfterAnswer else { return context.write(data, promise: noteProgress(context, promise)) }
-      // Closed only when the last byte is with the kernel.
+      // The connection closes only after the kernel has taken the last byte.
       let channel = context.channel
       let written = promise ?? context.eventLoop.makePromise()
       written.futureResult.whenComplete { _ in channel.close(promise: nil) }

@@ -2,13 +2,13 @@ internal import NIOCore
 internal import TarnCore
 internal import TarnRuntime
 
-/// One connection: where it came in, and what its requests may.
+/// One connection, the socket's rights, and the stream that runs on it.
 final class Connection: Sendable {
   let channel: any Channel
   let rights: ControlSocket.Rights
-  /// The answer to whatever it asks; nil for one that is served.
+  /// The answer to every request; `nil` for a connection that is served.
   let refusal: ControlFailure?
-  /// Who asks runs as the agent's own user.
+  /// Whether the client runs as the agent's own user.
   let isOwner: Bool
   private struct Stream {
     var bell: Bell?
@@ -25,18 +25,19 @@ final class Connection: Sendable {
     self.isOwner = isOwner
   }
 
-  /// Who went away while an order waited was told that nobody answers, and counts on nothing. Any thread but the event loop's.
+  /// Refuses an order whose client has gone: the client was told that nobody answered, and relies on nothing. Must not run on the
+  /// event loop.
   ///
-  /// - Throws: when the client has closed the connection. One that only sends no more still waits for its answer.
+  /// - Throws: when the client has closed the connection. A client that only ended its sending side still waits for the answer.
   func refuseAbandoned() throws(ControlFailure) {
-    // The order and the end of the connection may have come together: the loop takes what has come before it runs this.
+    // The order and the end of the connection may have come together. The loop handles what has come before it runs this.
     try? channel.eventLoop.submit {}.wait()
     guard channel.isActive else {
       throw ControlFailure(.unavailable, code: "client-gone", "who asked went away")
     }
   }
 
-  /// What wakes the stream that runs here; nil when none does.
+  /// Sets the bell of the stream that runs here; `nil` when none does.
   func wakes(_ bell: Bell?) {
     let hasEnded = stream.withLock { stream in
       stream.bell = bell
@@ -45,7 +46,7 @@ final class Connection: Sendable {
     if hasEnded { bell?.end() }
   }
 
-  /// The client will send nothing more, or the server ends: a stream has no reader or no writer then.
+  /// Ends the stream, because the client sends nothing more or the server ends.
   func endStream() {
     let bell = stream.withLock { stream in
       stream.hasEnded = true
@@ -55,26 +56,26 @@ final class Connection: Sendable {
   }
 }
 
-/// The open connections of one socket: counted, and ended together.
+/// The open connections of one socket, which are counted and end together.
 ///
-/// Nobody holds a place by asking nothing: where all are taken, whoever comes has that of the connection that is silent longest, one
-/// without a whole request that waits for its answer, or one that does not read it. Only where all of them wait for answers the
-/// newcomer is turned away.
+/// An idle client cannot hold a place. When all places are taken, a newcomer gets that of another connection: one that does not
+/// read its answer, else the one that was silent longest without a whole request. Only when all connections wait for answers is the
+/// newcomer turned away.
 final class Connections: Sendable {
   enum Place { case regular, surplus }
 
-  /// Beyond the limit so many are still told that it is reached.
+  /// The connections beyond the limit that are still told that it is reached.
   private static let surplus = 16
 
   private struct Member {
     let channel: any Channel
     let place: Place
-    /// The greater, the later it came or had its last answer.
+    /// The order of arrival or last answer; a greater number is later.
     var turn: Int
     var isAsking = false
-    /// What was written to it is not read.
+    /// True while the client does not read what was written to it.
     var isStuck = false
-    /// It is closed, and its place is another one's.
+    /// True when it is being closed and its place is given away.
     var isLeaving = false
   }
 
@@ -85,8 +86,8 @@ final class Connections: Sendable {
     var streams = 0
     var isEnding = false
 
-    /// The one that is to be closed of those that have places: one that does not read its answer, or else the one that is silent longest;
-    /// nil when all of them ask.
+    /// Picks the connection to close: one that does not read its answer, else the one that was silent longest. `nil` when all of
+    /// them wait for answers.
     mutating func takeSilent() -> (any Channel)? {
       let silent = members.filter {
         $0.value.place == .regular && ($0.value.isStuck || !$0.value.isAsking) && !$0.value.isLeaving
@@ -107,10 +108,10 @@ final class Connections: Sendable {
     most = rights == .full ? limits.connections : limits.everyone
   }
 
-  /// - Returns: nil when there is no place at all.
+  /// - Returns: the place; `nil` when there is none at all.
   func enter(_ channel: any Channel) -> Place? {
     let (place, silent) = state.withLock { state -> (Place?, (any Channel)?) in
-      // Those that are being closed are gone in a moment.
+      // Connections that are being closed are gone in a moment.
       guard !state.isEnding, state.members.count < most + 2 * Self.surplus else { return (nil, nil) }
       let isFull = state.members.values.count { $0.place == .regular && !$0.isLeaving } >= most
       let silent = isFull ? state.takeSilent() : nil
@@ -126,7 +127,7 @@ final class Connections: Sendable {
     return place
   }
 
-  /// - Parameter isAsking: a whole request came whose answer has not ended.
+  /// - Parameter isAsking: true while a whole request came whose answer has not ended.
   func note(_ channel: any Channel, isAsking: Bool) {
     state.withLock { state in
       state.lastTurn += 1
@@ -135,7 +136,7 @@ final class Connections: Sendable {
     }
   }
 
-  /// - Parameter isStuck: its reader takes nothing of what was written to it.
+  /// - Parameter isStuck: true while the client takes nothing of what was written to it.
   func note(_ channel: any Channel, isStuck: Bool) {
     state.withLock { $0.members[ObjectIdentifier(channel)]?.isStuck = isStuck }
   }
@@ -145,7 +146,7 @@ final class Connections: Sendable {
     connection.channel.closeFuture.whenComplete { _ in connection.endStream() }
   }
 
-  /// When nothing works for the channel any more: its task does a little after it was closed.
+  /// Removes a connection whose task has ended, which is a little after its channel was closed.
   func leave(_ channel: any Channel) {
     state.change { state in
       state.members[ObjectIdentifier(channel)] = nil
@@ -153,7 +154,7 @@ final class Connections: Sendable {
     }
   }
 
-  /// - Returns: false when there are as many streams as may be, or the server ends.
+  /// - Returns: false when the limit of streams is reached, or the server ends.
   func enterStream() -> Bool {
     state.withLock { state in
       guard !state.isEnding, state.streams < limits.streams else { return false }
@@ -166,7 +167,7 @@ final class Connections: Sendable {
 
   var isEnding: Bool { state.withLock { $0.isEnding } }
 
-  /// Takes no more, ends streams, and lets answers at work be the last.
+  /// Refuses new connections, ends streams, and closes each connection after its present answer.
   func end() {
     let (channels, served) = state.withLock { state in
       state.isEnding = true
@@ -176,20 +177,20 @@ final class Connections: Sendable {
     for channel in channels { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
   }
 
-  /// Blocks until none is left. Not on an event loop.
+  /// Blocks until no connection is left. Must not run on an event loop.
   ///
   /// - Returns: false when some are left at the deadline.
   func areGone(by deadline: ContinuousClock.Instant) -> Bool {
     return state.wait(atMost: max(.zero, deadline - .now)) { $0.members.isEmpty ? true : nil } ?? false
   }
 
-  /// Closes what is left.
+  /// Closes the connections that are left.
   func close() {
     for member in state.withLock({ Array($0.members.values) }) { member.channel.close(promise: nil) }
   }
 }
 
-/// Wakes a stream that waits. Rings are not counted: one wake answers all that came before it.
+/// Wakes a waiting stream. Rings are not counted: one wake stands for all that came before it.
 final class Bell: Sendable {
   enum Wake { case events, beat, ended }
 
@@ -199,7 +200,7 @@ final class Bell: Sendable {
     var hasEnded = false
     var sleeper: CheckedContinuation<Wake, Never>?
 
-    /// What there is to wake for, taken away; an end stays.
+    /// Takes the reason to wake, if any. The end is never taken away.
     mutating func take() -> Wake? {
       if hasEnded { return .ended }
       defer { hasEvents = false; hasBeat = false }
@@ -208,14 +209,14 @@ final class Bell: Sendable {
   }
   private let state = Locked(State())
 
-  /// There may be new events.
+  /// Reports that there may be new events.
   func ring() { wake { $0.hasEvents = true } }
   func beat() { wake { $0.hasBeat = true } }
   func end() { wake { $0.hasEnded = true } }
 
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-  /// One task at a time.
+  /// Waits for the next wake. Only one task may wait at a time.
   func wait() async -> Wake {
     await withCheckedContinuation { continuation in
       let wake = state.withLock { state in

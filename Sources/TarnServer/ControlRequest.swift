@@ -4,17 +4,17 @@ internal import NIOCore
 internal import TarnControl
 internal import TarnCore
 
-/// A request as the table of routes has it.
+/// A request, parsed by the table of routes.
 struct ControlRequest: Sendable {
   let route: ControlRoute
   let method: HTTPRequest.Method
-  /// Where a reader of a stream was when its last connection ended.
+  /// The id of the last event that the reader of a stream got on its previous connection.
   let lastEventID: String?
-  /// Which form of an answer the client would rather have.
+  /// The `Accept` field, which selects the form of the answer.
   let accept: String?
   private let values: [String: [String]]
 
-  /// - Throws: 404 and 400. A wrong method is the caller's to answer, who knows the header for it.
+  /// - Throws: `ControlFailure` for 404 and 400. The caller answers a wrong method, because it knows the header for that.
   init(_ request: Request) throws(ControlFailure) {
     guard let route = ControlRoute(rawValue: request.uri.path) else {
       let known = ControlRoute.allCases.map(\.rawValue).joined(separator: ", ")
@@ -47,7 +47,7 @@ struct ControlRequest: Sendable {
   var cursor: String? { values["after"]?.first }
   var isUpdate: Bool { values["update"]?.first == "1" }
 
-  /// Which session is asked for.
+  /// Returns the session that the request is about.
   func session() throws(ControlFailure) -> String {
     guard let id = values["session"]?.first else {
       throw ControlFailure(.usage, code: "session-missing", "\(route.rawValue) wants the parameter session")
@@ -55,7 +55,7 @@ struct ControlRequest: Sendable {
     return id
   }
 
-  /// Which sessions are read, and from where on.
+  /// Returns the sessions to read, and the place in each.
   func places() throws(ControlFailure) -> [SessionPlace] {
     var places: [SessionPlace] = []
     for text in values["from"] ?? [] {
@@ -86,9 +86,9 @@ struct ControlRequest: Sendable {
     return states
   }
 
-  /// The number of a task or an event.
+  /// Parses the number of a task or an event.
   ///
-  /// - Parameter text: nil for the beginning.
+  /// - Parameter text: the number; `nil` for the beginning.
   static func place(_ text: String?) throws(ControlFailure) -> Int64 {
     guard let text else { return 0 }
     guard let number = Int64(text), number >= 0 else {
@@ -109,9 +109,10 @@ struct ControlRequest: Sendable {
     return number
   }
 
-  /// The whole body. What is too long is read on for a while, so that a client that writes before it reads gets its answer.
+  /// Reads the whole body. A body that is too long is read on for up to 1 MiB, so that a client that writes before it reads gets
+  /// its answer.
   ///
-  /// - Throws: `ControlFailure`, or what ended the connection.
+  /// - Throws: `ControlFailure`, or the error that ended the connection.
   static func body(_ request: Request, most: Int) async throws -> [UInt8] {
     var bytes: [UInt8] = []
     var count = 0

@@ -7,8 +7,8 @@ internal import TarnControl
 internal import TarnCore
 internal import TarnRuntime
 
-/// The control socket of an agent. One event loop, some threads for the agent's blocking calls, and a task for each
-/// connection, on the loop, which ends with it.
+/// The server of an agent's control socket. It has one event loop, some threads for the agent's blocking calls, and a task on the
+/// loop for each connection.
 package final class ControlServer: Sendable {
   private struct Running {
     var files: [SocketFile]
@@ -24,10 +24,10 @@ package final class ControlServer: Sendable {
   private let version: String
   private let limits: ControlLimits
   private let running = Locked<Running?>(nil)
-  // Connections have nothing to say that the agent's journal of events should hold.
+  // Connections log nothing that the agent's journal of events should hold.
   private let logger = Logger(label: "tarn.control") { _ in SwiftLogNoOpLogHandler() }
 
-  /// Where a connection came in.
+  /// The listener through which a connection came.
   private enum Door: Sendable {
     case file(ControlSocket, PeerPolicy)
     case network
@@ -39,13 +39,13 @@ package final class ControlServer: Sendable {
       }
     }
 
-    /// The peer is the agent's own user.
+    /// Returns whether the peer is the agent's own user.
     func isOwner(_ peer: Peer?) -> Bool {
       if case .file(_, let policy) = self { peer?.user == policy.user } else { false }
     }
   }
 
-  /// - Parameter version: of Tarn.
+  /// - Parameter version: the version of Tarn.
   package init(
     agent: any AgentPort, sockets: [ControlSocket], metrics: MetricsListener? = nil, version: String,
     limits: ControlLimits = ControlLimits()
@@ -57,7 +57,7 @@ package final class ControlServer: Sendable {
     self.limits = limits
   }
 
-  /// Returns when all sockets are listened at; none is when it throws. Once; a stopped server stays so.
+  /// Starts listening on all sockets; when it throws, on none. May be called once; a stopped server cannot start again.
   package func start() throws(ControlServerFailure) {
     var files: [SocketFile] = []
     for socket in sockets {
@@ -94,8 +94,8 @@ package final class ControlServer: Sendable {
     running.withLock { $0 = whole }
   }
 
-  /// Takes no more connections, lets answers at work end, ends streams, and removes the sockets' files: at once, or in half a
-  /// second more than `limits.stopping`. Not on an event loop; nothing when it does not run.
+  /// Refuses new connections, lets running answers end, ends streams, and removes the sockets' files. Takes at most half a second
+  /// more than `limits.stopping`. Does nothing when the server does not run. Must not run on an event loop.
   package func stop() {
     let running = running.withLock { running in
       defer { running = nil }
@@ -104,7 +104,8 @@ package final class ControlServer: Sendable {
     if let running { Self.stop(running, limits) }
   }
 
-  /// Removes the sockets' files and nothing else, before the process is ended. Any thread; nothing when it does not run.
+  /// Removes the sockets' files, nothing else, before the process ends. May be called on any thread. Does nothing when the server
+  /// does not run.
   package func removeFiles() {
     for file in running.withLock({ $0?.files ?? [] }) { file.remove() }
   }
@@ -115,17 +116,17 @@ package final class ControlServer: Sendable {
     for connections in running.connections { connections.end() }
     let deadline = ContinuousClock.now + limits.stopping
     for connections in running.connections where !connections.areGone(by: deadline) { connections.close() }
-    // What is closed ends at once, but for what still waits for the agent.
+    // Closed connections end at once, except those that still wait for the agent.
     let last = ContinuousClock.now + .milliseconds(500)
     let areGone = running.connections.allSatisfy { $0.areGone(by: last) }
     running.calls.stop()
-    // A task that still waits for the agent will want its event loop when it comes back; the process ends soon.
+    // A task that still waits for the agent will need its event loop later; the process ends soon.
     if areGone { try? running.group.syncShutdownGracefully() }
   }
 
   // MARK: - Connections
 
-  /// - Throws: with all that was started stopped again.
+  /// - Throws: after it has stopped again all that was started.
   private func listen(_ metrics: MetricsListener, _ started: inout Running) throws(ControlServerFailure) {
     let connections = Connections(limits, .metrics)
     let responder = Responder(

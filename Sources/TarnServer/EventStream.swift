@@ -5,25 +5,25 @@ internal import TarnControl
 internal import TarnCore
 internal import TarnRuntime
 
-/// One reader's stream of events. At most one page of them is held for it: the next one is read from the agent when the
-/// last was taken.
+/// One reader's stream of events. At most one page of events is held for it: the next page is read from the agent after the last
+/// was taken.
 struct EventStream: Sendable {
-  /// Events as text, read after each other.
+  /// A page of events as text.
   private struct Page: Sendable {
     var text: [UInt8]
     var cursor: String
     var hasMore: Bool
   }
 
-  /// Whose events it reads. Each call may block.
+  /// The source of the events. Each call may block.
   private enum Source: Sendable {
-    /// - Parameter folders: where all mirrors are asked: which they were at the beginning.
+    /// - Parameter folders: the mirrors' folders at the beginning, when all mirrors are read; else `nil`.
     case mirrors(any AgentPort, [String], folders: [String: String]?)
     case session(any SessionPort, String)
     case sessions(SessionReading)
 
-    /// - Returns: nil where the mirrors are not what they were: of one that is gone nothing is told here, and whoever reads is to
-    ///   look anew.
+    /// - Returns: `nil` when the mirrors have changed. The stream has no events of a mirror that is gone, so the reader must look
+    ///   anew.
     func page(after cursor: String, limit: Int) throws(ControlFailure) -> Page? {
       switch self {
       case .mirrors(let agent, let mirrors, let folders):
@@ -44,9 +44,9 @@ struct EventStream: Sendable {
   private let beginning: String
   private let first: Page
 
-  /// Everything that may fail does so here, before the head is written.
+  /// Opens the stream. All that may fail is done here, before the head is written.
   ///
-  /// - Throws: `ControlFailure`; then nothing is left behind.
+  /// - Throws: `ControlFailure`; nothing is left behind then.
   static func open(
     _ responder: Responder, _ asking: ControlRequest, _ connection: Connection
   ) async throws(ControlFailure) -> EventStream {
@@ -59,11 +59,11 @@ struct EventStream: Sendable {
     connection.wakes(bell)
     do throws(ControlFailure) {
       let (agent, limit) = (responder.agent, responder.limits.page)
-      // A reader that comes again has both, and its last place is the later one.
+      // A reader that reconnects sends both, and the id of its last event is later.
       let asked = asking.lastEventID ?? asking.cursor
       return try await responder.calls.run(on: connection.channel.eventLoop, isStream: true) {
         () throws(ControlFailure) in
-        // First of all: what comes between a page and the next rings.
+        // Subscribes first, so that an event between a page and the next one rings.
         let (source, beginning): (Source, String)
         if asking.route == .sessionsStream {
           let reading = SessionReading(agent.sessions, try asking.places())
@@ -92,10 +92,10 @@ struct EventStream: Sendable {
     }
   }
 
-  /// Returns when the reader is gone, the server ends, the agent fails, or all are asked and they are others than at the
-  /// beginning; the stream is whole then.
+  /// Returns when the reader is gone, the server ends, the agent fails, or all mirrors are read and their set has changed. The
+  /// stream is complete then.
   ///
-  /// - Throws: what ended the connection.
+  /// - Throws: the error that ended the connection.
   func run(_ writer: consuming ResponseWriter, _ connection: Connection) async throws {
     let (bell, beat) = (bell, TimeAmount(responder.limits.heartbeat))
     let heart = connection.channel.eventLoop.scheduleRepeatedTask(initialDelay: beat, delay: beat) { _ in
@@ -165,7 +165,7 @@ struct EventStream: Sendable {
       ])
   }
 
-  /// Tells a reader where it is before the first event comes: it has no data, so nothing is dispatched for it.
+  /// Tells a reader its place before the first event comes. The block has no data, so the reader dispatches no event for it.
   private static func place(_ cursor: String) -> [UInt8] { Array("id: \(oneLine(cursor))\n\n".utf8) }
 
   private static func page(_ page: EventPage) throws(ControlFailure) -> Page {
@@ -207,7 +207,7 @@ struct EventStream: Sendable {
   }
 }
 
-/// A subscription that ends once, also when the agent makes it after the reader was given up.
+/// A subscription that ends once, even when the agent makes it after the reader was given up.
 private final class Subscription: Sendable {
   private struct State {
     var subscription: AgentSubscription?

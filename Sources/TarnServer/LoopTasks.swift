@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Runs Swift tasks on an event loop: no thread is changed between the connection and its task, and the socket answers
-/// even when something else in the process blocks the threads that tasks share.
+/// Runs Swift tasks on an event loop. A connection and its task share a thread, and the socket answers even when the threads that
+/// tasks share are blocked.
 final class LoopTasks: TaskExecutor {
   private let loop: any EventLoop
 

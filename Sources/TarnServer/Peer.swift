@@ -1,15 +1,15 @@
 internal import Glibc
 internal import NIOCore
 
-/// Who is at the other end of a connection, as of its begin.
+/// The process at the other end of a connection, as of the connection's begin.
 struct Peer: Sendable, Equatable {
   var process: Int32
   var user: UInt32
   var group: UInt32
-  /// Supplementary ones.
+  /// The supplementary groups.
   var groups: [UInt32]
 
-  /// - Returns: nil in the future when the kernel does not say.
+  /// - Returns: a future with `nil` when the kernel does not tell.
   static func read(_ channel: any Channel) -> EventLoopFuture<Peer?> {
     guard let options = channel as? any SocketOptionProvider else {
       return channel.eventLoop.makeSucceededFuture(nil)
@@ -27,7 +27,7 @@ struct Peer: Sendable, Equatable {
   }
 }
 
-/// `struct ucred` of unix(7), which Glibc's Swift module leaves out.
+/// The `struct ucred` of unix(7), which Glibc's Swift module leaves out.
 struct PeerCredentials: Sendable {
   static let option: Int32 = SO_PEERCRED
 
@@ -43,8 +43,8 @@ struct PeerCredentials: Sendable {
   }
 }
 
-/// What SO_PEERGROUPS fills. More groups than these count as none, and so does group 0, which an unused place looks like:
-/// it is known only as the peer's first group.
+/// The buffer that SO_PEERGROUPS fills. A peer with more groups counts as one with none. Group 0 is left out, because an unused
+/// place looks the same; it is known only as the peer's first group.
 private struct PeerGroups: Sendable {
   static let option: Int32 = 59
 
@@ -53,17 +53,17 @@ private struct PeerGroups: Sendable {
   var numbers: [UInt32] { places.indices.map { places[$0] }.filter { $0 != 0 } }
 }
 
-/// Who may steer an agent. The kernel has judged the file's mode already when a connection is there; this is judged
-/// again, because a mode can be changed and a directory be moved.
+/// The policy of who may command an agent. The kernel has checked the file's mode already. The check is repeated because a mode can
+/// change and a directory can move.
 struct PeerPolicy: Sendable, Equatable {
-  /// What the kernel shows for a user that a user namespace does not know.
+  /// The user that the kernel shows for one that a user namespace does not know.
   static let unmappedUser: UInt32 = 65534
 
-  /// The agent's.
+  /// The agent's user.
   var user: UInt32
-  /// Whose members may, too; nil when the socket's mode has nothing for its group.
+  /// The group whose members are admitted too; `nil` when the socket's mode gives its group nothing.
   var group: UInt32?
-  /// The agent runs in a user namespace (`PrivateUsers=`) that knows only some users.
+  /// Whether the agent runs in a user namespace (`PrivateUsers=`) that knows only some users.
   var isPartial: Bool
 
   init(user: UInt32, group: UInt32?, isPartial: Bool) {
@@ -81,11 +81,11 @@ struct PeerPolicy: Sendable, Equatable {
   func admits(_ peer: Peer) -> Bool {
     if peer.user == 0 || peer.user == user { return true }
     if let group, peer.group == group || peer.groups.contains(group) { return true }
-    // Nobody can be told from nobody else then: the kernel's judgement stands.
+    // Unmapped users cannot be told apart then, so the kernel's check stands.
     return isPartial && peer.user == Self.unmappedUser
   }
 
-  /// Of the first line of /proc/self/uid_map: where all users are known it says `0 0 4294967295`.
+  /// Parses the first line of /proc/self/uid_map, which is `0 0 4294967295` when all users are known.
   static func isPartial(uidMap: String) -> Bool {
     let fields = uidMap.split(whereSeparator: { " \t\n".contains($0) })
     return fields != ["0", "0", "4294967295"]

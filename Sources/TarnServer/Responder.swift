@@ -4,14 +4,14 @@ internal import NIOCore
 internal import TarnControl
 internal import TarnCore
 
-/// Answers the requests of every connection, by calls of the agent.
+/// Answers the requests of all connections, by calls of the agent.
 struct Responder: Sendable {
   let agent: any AgentPort
   let calls: BlockingCalls
   let connections: Connections
   let limits: ControlLimits
   let version: String
-  /// What a client has to know; nil where the socket's file says who may connect.
+  /// Reads the token that clients must send; `nil` when the socket's file decides who may connect.
   var token: (@Sendable () throws(ControlFailure) -> [UInt8])?
 
   private enum Reply {
@@ -19,7 +19,7 @@ struct Responder: Sendable {
     case stream(EventStream)
   }
 
-  /// - Throws: only what ends the connection.
+  /// - Throws: only errors that end the connection.
   func respond(_ request: Request, _ writer: consuming ResponseWriter, _ connection: Connection) async throws
   {
     switch try await reply(request, connection) {
@@ -49,7 +49,7 @@ struct Responder: Sendable {
     }
   }
 
-  /// A session's files are written with the agent's rights.
+  /// Refuses other users, because a session's files are written with the agent's rights.
   private func refuseOthers(_ connection: Connection) throws(ControlFailure) {
     guard connection.rights == .full, !connection.isOwner else { return }
     throw ControlFailure(
@@ -185,7 +185,7 @@ struct Responder: Sendable {
     }
   }
 
-  /// One JSON object a line.
+  /// Parses a batch of tasks, one JSON object on each line.
   private static func tasks(_ body: [UInt8], taking keys: [String]) throws(ControlFailure) -> [TaskRequest] {
     let lines = body.split(separator: UInt8(ascii: "\n"))
     guard lines.count <= ControlRoute.mostTasks else {
@@ -204,8 +204,8 @@ struct Responder: Sendable {
     return tasks
   }
 
-  /// Everyone may read those of mirrors: they name no path and no address. Those of sessions are their owner's, and his who has the
-  /// token.
+  /// Answers with the metrics. Everybody may read those of mirrors, which contain no path and no address. Those of sessions are for
+  /// their owner and for clients with the token.
   private func metrics(
     _ asking: ControlRequest, _ connection: Connection
   ) async throws(ControlFailure) -> Answer {
@@ -219,7 +219,7 @@ struct Responder: Sendable {
     return answer
   }
 
-  /// Written as JSON where it was made: a long status takes its time.
+  /// Runs `body` and encodes its value on the same thread, because a long status takes time to encode.
   private func call(
     _ loop: any EventLoop, _ body: @escaping @Sendable () throws(ControlFailure) -> some Encodable & Sendable
   ) async throws(ControlFailure) -> Answer {
@@ -227,7 +227,8 @@ struct Responder: Sendable {
       body: try await calls.run(on: loop) { () throws(ControlFailure) in try ControlJSON.encode(try body()) })
   }
 
-  /// What the socket for everyone has. A folder's name asks more than it shows, and an agent's text may tell more.
+  /// Answers on the socket for everybody. A mirror is not found by its folder's name, and error texts are withheld, because both
+  /// may reveal more than the status.
   private func redacted(_ asking: ControlRequest, _ loop: any EventLoop) async throws -> Answer {
     guard asking.route == .status else {
       throw ControlFailure(

@@ -1,34 +1,35 @@
 package import TarnCore
 
-/// The sessions of an agent, as its control socket sees them. Any thread; every call may block for as long as a write to a ledger
-/// takes.
+/// The sessions of an agent, as its control socket sees them. All calls are thread-safe, and each may block for as long as a ledger
+/// is written.
 package protocol SessionPort: Sendable {
   func list() throws(ControlFailure) -> SessionList
-  /// Makes the session if need be.
+  /// Opens the session, and makes it when there is none.
   ///
   /// - Parameters:
-  ///   - settings: nil for no opinion. Those of a session that was there stay, and the answer says which ones differ.
-  ///   - isUpdate: they take the place of those.
+  ///   - settings: the wanted settings; `nil` for any. An existing session keeps its own, and the answer names those that differ.
+  ///   - isUpdate: true to replace the stored settings.
   func open(
     _ id: String, _ settings: SessionSettings?, isUpdate: Bool
   ) throws(ControlFailure) -> SessionDocument
-  /// - Throws: `notFound` where there is none.
+  /// - Throws: `notFound` when there is no such session.
   func show(_ id: String) throws(ControlFailure) -> SessionDocument
-  /// All of them or none.
+  /// Adds all the tasks or none.
   func add(_ tasks: [TaskRequest], to id: String) throws(ControlFailure) -> AddedTasks
-  /// - Parameter limit: 1 to 10,000.
+  /// - Parameter limit: the most tasks, 1 to 10,000.
   func tasks(
     of id: String, in states: [TaskState], after number: Int64, limit: Int
   ) throws(ControlFailure) -> TaskPage
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage
-  /// - Returns: what was done, for a person.
+  /// - Returns: what was done, as text for a person.
   func order(_ order: SessionOrder, _ id: String) throws(ControlFailure) -> ControlAnswer
-  /// Somebody reads its events, until the subscription ends; `wake` is called whenever there may be new ones, on any thread.
+  /// Registers a reader of the session's events until the subscription ends. Calls `wake` on any thread whenever there may be new
+  /// events.
   func subscribe(_ id: String, _ wake: @escaping @Sendable () -> Void) throws(ControlFailure)
     -> AgentSubscription
 }
 
-/// An agent without sessions.
+/// The sessions of an agent that has none.
 package struct NoSessions: SessionPort {
   private static let refusal = ControlFailure(
     .notFound, code: "no-sessions", "this agent has no place for sessions: it has no state directory",

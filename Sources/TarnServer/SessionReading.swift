@@ -2,7 +2,7 @@ internal import TarnControl
 internal import TarnCore
 internal import TarnRuntime
 
-/// Where a stream of several sessions is in each of them. Any thread, one call at a time.
+/// The progress of a stream in each of its sessions. Thread-safe, with one call at a time.
 final class SessionReading: Sendable {
   struct Page {
     var news: [SessionNews] = []
@@ -10,11 +10,11 @@ final class SessionReading: Sendable {
   }
 
   fileprivate struct State {
-    /// Numbers of the last events that were read, by session.
+    /// The number of the last event that was read, by session.
     var reached: [String: Int64] = [:]
-    /// Those that may have news, in the order in which they are read.
+    /// The sessions that may have new events, in reading order.
     var rung: [String] = []
-    /// Of sessions that cannot be read.
+    /// The failures of sessions that cannot be read, which are still to be reported.
     var failures: [SessionNews] = []
   }
 
@@ -29,7 +29,7 @@ final class SessionReading: Sendable {
     self.state = Locked(state)
   }
 
-  /// Of all sessions: what comes later rings.
+  /// Subscribes to all sessions, so that later events ring.
   func subscribe(_ wake: @escaping @Sendable () -> Void) -> AgentSubscription {
     var subscriptions: [AgentSubscription] = []
     for id in state.withLock({ $0.rung }) {
@@ -46,9 +46,9 @@ final class SessionReading: Sendable {
     return AgentSubscription { [subscriptions] in for subscription in subscriptions { subscription.end() } }
   }
 
-  /// The next events. Without a ring, as after a sign of life, all sessions are looked at: one may be gone.
+  /// Returns the next events. Without a ring, for instance after a heartbeat, all sessions are read, because one may be gone.
   ///
-  /// - Parameter limit: of events.
+  /// - Parameter limit: the most events.
   func page(limit: Int) throws(ControlFailure) -> Page {
     var page = Page()
     let asked = state.withLock { state in
@@ -57,7 +57,7 @@ final class SessionReading: Sendable {
       defer { state.rung = [] }
       return state.rung.isEmpty ? state.reached.keys.sorted() : state.rung
     }
-    // Who was not read yet goes before those who have more.
+    // Sessions that were not read yet come before those that have more.
     var (waiting, unfinished): ([String], [String]) = ([], [])
     for id in asked {
       guard let after = state.withLock({ $0.reached[id] }) else { continue }

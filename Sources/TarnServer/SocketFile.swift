@@ -2,9 +2,9 @@ internal import Glibc
 internal import TarnCore
 internal import TarnRuntime
 
-/// A listening socket and its file, which appears under its name only when it listens and has its mode and group.
+/// A listening socket and its file. The file appears under its name only when the socket listens and has its mode and group.
 struct SocketFile: Sendable {
-  /// The listening socket: whoever serves it closes it.
+  /// The listening socket. Whoever serves it closes it.
   let descriptor: Int32
   let socket: ControlSocket
   /// The file's group.
@@ -16,7 +16,7 @@ struct SocketFile: Sendable {
     var inode: UInt
   }
 
-  /// Replaces the socket of an agent that is gone; refuses to where somebody answers.
+  /// Makes the socket. Replaces that of an agent that is gone; refuses when somebody answers.
   static func bind(_ socket: ControlSocket) throws(ControlServerFailure) -> SocketFile {
     let shown = Printable.escape(socket.path)
     guard let cut = socket.path.lastIndex(of: "/"), socket.path.hasPrefix("/"), !socket.path.hasSuffix("/")
@@ -34,7 +34,7 @@ struct SocketFile: Sendable {
     return try make(socket, group, made, madeAddress, shown)
   }
 
-  /// Takes the file away when it is still this one.
+  /// Removes the file if it still is the one that was made.
   func remove() {
     guard Self.look(socket.path)?.identity == identity else { return }
     unlink(socket.path)
@@ -42,7 +42,7 @@ struct SocketFile: Sendable {
 
   // MARK: - Steps
 
-  /// Two agents that start at once must not both find a dead socket.
+  /// Locks the directory, so that two agents that start at once do not both find a dead socket.
   private static func lockDirectory(_ directory: String, _ shown: String) throws(ControlServerFailure)
     -> FileLock
   {
@@ -68,7 +68,7 @@ struct SocketFile: Sendable {
     guard descriptor >= 0 else { throw failure("\(shown): no socket can be made") }
     defer { close(descriptor) }
     let status = with(address) { connect(descriptor, $0, $1) }
-    // EAGAIN: somebody listens, and the queue is full.
+    // EAGAIN: somebody listens, and the backlog is full.
     if status == 0 || errno == EAGAIN {
       let process = PeerCredentials.read(descriptor).map(\.process)
       throw ControlServerFailure(
@@ -87,16 +87,16 @@ struct SocketFile: Sendable {
     guard descriptor >= 0 else { throw failure("\(shown): no socket can be made") }
     var isWhole = false
     defer { if !isWhole { close(descriptor) } }
-    // On Linux the file gets the mode of the socket: nobody else can connect from its first moment on, and the umask,
-    // which all threads share, stays as it is.
+    // On Linux the file gets the mode of the socket. So nobody else can connect at any moment, and the umask, which all threads
+    // share, does not change.
     guard fchmod(descriptor, 0o600) == 0 else { throw failure("\(shown): no mode can be set") }
     unlink(made)
     guard with(address, { Glibc.bind(descriptor, $0, $1) }) == 0 else {
       throw failure("\(shown): cannot be made")
     }
     defer { if !isWhole { unlink(made) } }
-    // Only where it has another one: the filter of the service's system calls refuses chown, and what the service makes
-    // has its group.
+    // The group is changed only when it differs: the service's system call filter refuses chown, and files that the service makes
+    // have its group.
     if let group, look(made)?.group != group, chown(made, uid_t.max, group) != 0 {
       throw failure("\(shown): cannot be given to group \(group)")
     }

@@ -1,25 +1,25 @@
 package import TarnCore
 
-/// Where a reader of several journals is: the number of the last event read of each. Opaque to users, apart from the number of
-/// an event, which is a place in the journal of one mirror.
+/// The place of a reader of several journals: the number of the last event that was read in each. It is opaque to users. The number
+/// of an event alone is a place in the journal of one mirror.
 package struct EventCursor: Sendable, Hashable {
-  /// By the first digits of the id in the mirror's marker: a folder that was made anew begins anew.
+  /// The numbers by the first digits of the id in the mirror's marker. A folder that was made anew begins anew.
   private(set) var numbers: [String: Int64] = [:]
-  /// In every journal that is asked: the number of an event, as a person gives it; 0 for the beginning.
+  /// The number of an event, as a person gives it, which applies to every journal that is asked. 0 for the beginning.
   package let number: Int64
 
-  /// The beginning.
+  /// Makes the place at the beginning.
   package init() {
     number = 0
   }
 
-  /// `1`, then `.ID-NUMBER` for each journal; the number alone where none is named.
+  /// The cursor as text: `1`, then `.ID-NUMBER` for each journal. The number alone when no journal is named.
   package var text: String {
     guard !numbers.isEmpty else { return String(number) }
     return "1" + numbers.sorted { $0.key < $1.key }.map { ".\($0.key)-\($0.value)" }.joined()
   }
 
-  /// - Returns: nil for what is no cursor of Tarn's.
+  /// - Returns: the cursor; `nil` when the text is none of Tarn's.
   package init?(_ text: String) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     if parts.count == 1 {
@@ -38,7 +38,8 @@ package struct EventCursor: Sendable, Hashable {
     }
   }
 
-  /// Whether the event with this place, the next one after another place, is of a journal that a third one names.
+  /// Returns whether an event belongs to a journal that `known` names. This cursor is the event's, and `previous` is that of the
+  /// event before it.
   package func isOfJournal(in known: EventCursor, after previous: EventCursor) -> Bool {
     numbers.allSatisfy { $0.value == previous.numbers[$0.key] || known.numbers[$0.key] != nil }
   }
@@ -54,11 +55,11 @@ package struct EventCursor: Sendable, Hashable {
   private static let mostJournals = 10_000
 }
 
-/// Answers from the journals of several mirrors, in the order of time. Reads only; any thread.
+/// Answers from the journals of several mirrors, in the order of time. Only reads; thread-safe.
 package struct EventsQuery {
   package struct Journal: Sendable {
     package var mirror: String
-    /// Of the mirror's marker.
+    /// The id in the mirror's marker.
     package var id: String
     package var ledger: any LedgerPort
 
@@ -75,9 +76,9 @@ package struct EventsQuery {
     self.journals = journals
   }
 
-  /// The place after the newest events.
+  /// Returns the place after the newest events.
   ///
-  /// - Parameter cursor: what is known of other journals is kept, and of those that cannot be read.
+  /// - Parameter cursor: a place whose numbers are kept for other journals, and for journals that cannot be read.
   package func end(_ cursor: EventCursor = EventCursor()) -> EventCursor {
     var cursor = cursor
     for journal in journals {
@@ -86,10 +87,10 @@ package struct EventsQuery {
     return cursor
   }
 
-  /// The next events after a place, of one mirror in the order of their numbers, over several by time. A journal that cannot be read
-  /// keeps nobody from the others.
+  /// Returns the next events after a place: of one mirror in the order of their numbers, of several by time. A journal that cannot
+  /// be read does not hold up the others.
   ///
-  /// - Parameter limit: at least 1.
+  /// - Parameter limit: the most events, at least 1.
   package func page(after cursor: EventCursor, limit: Int) -> EventPage {
     var heads: [Head] = []
     var unread: [EventPage.Unread] = []
@@ -101,7 +102,7 @@ package struct EventsQuery {
       }
     }
     var place = cursor
-    // Named from here on: a number alone would be that of another journal, too.
+    // Journals are named from here on, because a number alone would also apply to another journal.
     if cursor.number > 0 { for journal in journals { place[journal.id] = cursor[journal.id] } }
     var documents: [EventDocument] = []
     while documents.count < limit, let index = Self.next(heads), let event = heads[index].events.popFirst() {
@@ -126,7 +127,7 @@ package struct EventsQuery {
 
   private typealias Head = (journal: Journal, events: ArraySlice<Event>)
 
-  /// The journal whose next event is the oldest.
+  /// Returns the index of the journal whose next event is the oldest.
   private static func next(_ heads: [Head]) -> Int? {
     heads.indices.filter { !heads[$0].events.isEmpty }.min { left, right in
       (heads[left].events.first?.when.nanoseconds ?? 0, heads[left].journal.mirror)
@@ -134,7 +135,7 @@ package struct EventsQuery {
     }
   }
 
-  /// Says which numbers are gone, at the time of the first that is left.
+  /// Returns an event that names the numbers that are gone, with the time of the first event that is left.
   private static func marker(_ dropped: Int64, before event: Event?) -> Event {
     Event(
       number: dropped, when: event?.when ?? Timestamp(nanoseconds: 0), code: "events-dropped",

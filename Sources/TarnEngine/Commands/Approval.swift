@@ -1,13 +1,13 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What came of an approval.
+/// The result of an approval.
 package struct ApprovalReport: Sendable {
   package var plan: HeldPlan
   package var deleted = 0
-  /// In the plan, and not deleted: wanted again, edited, or gone already.
+  /// The files of the plan that were not deleted: wanted again, edited, or gone already.
   package var spared = 0
-  /// Of the plan, and still held: a stop came first.
+  /// The files of the plan that are still held because the approval was stopped.
   package var left = 0
   package var wasStopped = false
   package var problems: [Problem] = []
@@ -17,8 +17,8 @@ package struct ApprovalReport: Sendable {
   }
 }
 
-/// Lets a held plan go ahead: that set of deletions, never a newer or larger one; no network. The folder's lock
-/// is held by the caller.
+/// Carries out a held plan: that set of deletions, never a newer or larger one. Uses no network. The caller holds the folder's
+/// lock.
 package struct Approval {
   let ledger: any LedgerPort
   let folder: any FolderPort
@@ -29,8 +29,8 @@ package struct Approval {
   let engine: TransferEngine
 
   /// - Parameters:
-  ///   - stop: looked at between two groups.
-  ///   - engine: of the folder: nobody else is at work on the paths meanwhile.
+  ///   - stop: checked between two groups.
+  ///   - engine: the folder's engine, which keeps others from the paths meanwhile.
   package init(
     ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
     observer: any PassObserver, stop: StopFlag, engine: TransferEngine
@@ -40,13 +40,13 @@ package struct Approval {
     (self.observer, self.stop) = (observer, stop)
   }
 
-  /// - Parameter id: nil for the plan that is held.
-  /// - Throws: `PassFailure`: `usage` when nothing is held or another plan is.
+  /// - Parameter id: the plan's id; `nil` for the plan that is held.
+  /// - Throws: `PassFailure` of kind `usage` when no plan or another one is held.
   package func run(plan id: String?) throws(PassFailure) -> ApprovalReport {
     try PassFailure.translating { try approve(id) }
   }
 
-  /// The plan that is held, by its id; otherwise as `run`.
+  /// Returns the plan that is held. `id` and errors are as for `run`.
   package static func held(_ id: String?, in ledger: any LedgerPort) throws -> HeldPlan {
     guard let held = try ledger.held() else {
       throw PassFailure(
@@ -81,7 +81,7 @@ package struct Approval {
         }
       }
       let next = try page(held, after: asked.last)
-      // What is over is held no more, whatever comes next.
+      // Paths that are done are no longer held, whatever comes next.
       if !next.isEmpty { try ledger.apply(asked.map { .dropHeldPath($0) }) }
       asked = next
     }
@@ -93,7 +93,7 @@ package struct Approval {
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
     let waiting =
       try report.wasStopped ? [] : Self.freed(held, in: ledger, because: "was approved", now: end.when)
-    // A person has looked at what the list is now.
+    // A person has looked at the list in its present format.
     let format = try ledger.fact(.format)
     try ledger.apply(
       (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format), .fact(.heldForPerson, nil)])
@@ -101,9 +101,9 @@ package struct Approval {
     return report
   }
 
-  /// Drops the plan that is held, for the mirror no longer deletes: nothing is left to approve.
+  /// Drops the held plan because the mirror no longer deletes: nothing is left to approve.
   ///
-  /// - Returns: the plan; nil when none was held.
+  /// - Returns: the plan; `nil` when none was held.
   package static func withdraw(in ledger: any LedgerPort, now: Timestamp) throws(LedgerFailure) -> HeldPlan? {
     guard let held = try ledger.held() else { return nil }
     let reason = "is dropped, for nothing is to be deleted any more"
@@ -116,8 +116,8 @@ package struct Approval {
     return held
   }
 
-  /// What waited for the plan waits for the next pass now: they are wanted, and only a pass brings what is new.
-  /// What was in their way may still be there: edited since, or it could not be removed.
+  /// Makes the entries that waited for the plan wait for the next pass. They are wanted, and only a pass brings new files. The
+  /// files in their way may still be there, edited or impossible to remove.
   private static func freed(
     _ held: HeldPlan, in ledger: any LedgerPort, because reason: String, now: Timestamp
   ) throws(LedgerFailure) -> [LedgerChange] {
@@ -134,27 +134,27 @@ package struct Approval {
     }
   }
 
-  /// Where only these deletions kept the last pass from being in sync, it is so now: as of the feed that it read.
+  /// Returns the changes that put the mirror in sync, as of the feed that was read, when only these deletions kept it from that.
   private func settled(_ report: ApprovalReport) throws(LedgerFailure) -> [LedgerChange] {
-    // Where entries waited for them it is "partial".
+    // The outcome is "partial" when entries waited for the deletions.
     guard try ledger.fact(.outcome) == "held" else { return [] }
     guard report.problems.isEmpty else { return [.fact(.outcome, "undone")] }
     return report.wasStopped ? [] : try Self.inSync(ledger)
   }
 
-  /// The last pass is in sync as of its end, where only deletions kept it from that.
+  /// Returns the changes that make the last pass in sync as of its end, when only deletions kept it from that.
   private static func inSync(_ ledger: any LedgerPort) throws(LedgerFailure) -> [LedgerChange] {
     guard try ledger.fact(.outcome) == "held" else { return [] }
     let ended = try ledger.fact(.ended)
     return [.fact(.outcome, "in-sync")] + (ended.map { [.fact(.success, $0)] } ?? [])
   }
 
-  /// One group of the plan's paths: there may be millions.
+  /// Returns one group of the plan's paths, of which there may be millions.
   private func page(_ held: HeldPlan, after: RelativePath?) throws(LedgerFailure) -> [RelativePath] {
     try ledger.heldPaths(plan: held.id, after: after, limit: PublishThread.largestGroup)
   }
 
-  /// The deletion of a path, if what stands there is still what was to be deleted.
+  /// Returns the deletion of a path, if the file there is still the one that was to be deleted.
   private func action(_ path: RelativePath) throws -> Action? {
     guard let row = try ledger.row(path), let present = try folder.look(path), present.kind == .regular,
       row.identity.isSameContents(as: present.identity)
@@ -163,17 +163,17 @@ package struct Approval {
   }
 }
 
-/// What was removed from the trash for good.
+/// The files and bytes that were removed from the trash for good.
 package struct EmptyReport: Sendable, Equatable {
   package var files = 0
   package var bytes: UInt64 = 0
-  /// Still there: a stop came first.
+  /// The files that are left because of a stop.
   package var left = 0
 
   package init() {}
 }
 
-/// The trash of a mirror (`tarn trash`). The folder's lock is held by the caller for all but listing.
+/// The trash of a mirror (`tarn trash`). The caller holds the folder's lock, except for listing.
 package struct TrashCan {
   let ledger: any LedgerPort
   let folder: any FolderPort
@@ -185,12 +185,12 @@ package struct TrashCan {
     self.clock = clock
   }
 
-  /// Puts a file back where nothing stands now. It is the user's then: the next pass treats it as any file that
-  /// Tarn did not place.
+  /// Moves a file back to a path where nothing is now. The file then belongs to the user: the next pass treats it like any file
+  /// that Tarn did not place.
   ///
   /// - Parameters:
-  ///   - row: of the trash.
-  ///   - path: nil for where it was.
+  ///   - row: a row of the trash.
+  ///   - path: the target; `nil` for the original path.
   package func restore(_ row: TrashRow, to path: RelativePath?) throws(PassFailure) {
     try PassFailure.translating {
       let target = path ?? row.path
@@ -213,11 +213,11 @@ package struct TrashCan {
     }
   }
 
-  /// Removes for good, in groups, the files before their rows: rows whose file is gone are dropped by `Recovery`.
+  /// Removes files for good, in groups, each file before its row. `Recovery` drops rows whose file is gone.
   ///
-  /// On a full disk the ledger may not be writable before files went: rows then wait for the next group.
+  /// On a full disk the ledger may be writable only after files are removed. Rows then wait for the next group.
   ///
-  /// - Parameter stop: looked at between two groups.
+  /// - Parameter stop: checked between two groups.
   package func empty(_ rows: [TrashRow], stop: StopFlag) throws(PassFailure) -> EmptyReport {
     try PassFailure.translating {
       var report = EmptyReport()
@@ -233,7 +233,7 @@ package struct TrashCan {
         rest = rest.dropFirst(PublishThread.largestGroup)
       }
       if !unrecorded.isEmpty {
-        // Some file systems give back what was removed only then.
+        // Some file systems free the space of removed files only then.
         try folder.flush()
         try ledger.apply(unrecorded)
       }
@@ -242,7 +242,7 @@ package struct TrashCan {
     }
   }
 
-  /// - Returns: false when the ledger has no space for it now.
+  /// - Returns: false when the ledger has no space now.
   private func record(_ changes: [LedgerChange]) throws(LedgerFailure) -> Bool {
     do throws(LedgerFailure) {
       try ledger.apply(changes)
@@ -253,11 +253,11 @@ package struct TrashCan {
     }
   }
 
-  /// Removes the files alone, where the ledger can be read and not be written: `Recovery` drops the rows once it can.
-  /// What a crash left half-way stays, for nobody has told yet whose bytes it is.
+  /// Removes the files alone, when the ledger can be read but not written. `Recovery` drops the rows later. Files of unfinished
+  /// intents stay, because nobody knows yet whose bytes they are.
   ///
-  /// - Parameter names: of the trash.
-  /// - Returns: what was removed, of what was there.
+  /// - Parameter names: names of files in the trash.
+  /// - Returns: the files that existed and were removed.
   package func removeFiles(_ names: Set<String>) throws(PassFailure) -> EmptyReport {
     try PassFailure.translating {
       let unfinished = Set(try ledger.intents().map(\.trashName))

@@ -1,13 +1,13 @@
 package import TarnCore
 
-/// Why a path is here, missing, held, refused or gone (`tarn explain`).
+/// The reason why a path is present, missing, held, refused or gone (`tarn explain`).
 package struct Explanation: Encodable, Sendable {
   package struct Record: Encodable, Sendable {
     package var size: UInt64
     package var digest: String
     package var verified: Bool
     package var placed: String
-    /// It was there already: `placed` says when it was adopted.
+    /// True when the file existed already; `placed` is then the time of its adoption.
     package var adopted = false
     package var etag: String?
     package var lastModified: String?
@@ -24,25 +24,25 @@ package struct Explanation: Encodable, Sendable {
     package var title: String
     package var date: String?
     package var firstSeen: String
-    /// How it was last recognised: new, guid, url, title-date or earlier-feed.
+    /// The rule that last recognised it: new, guid, url, title-date or earlier-feed.
     package var recognisedBy: String
   }
   package var path: String
-  /// current, changed, missing, foreign, gone, pending, excluded, unknown, failed, refused, conflict or held.
+  /// The state: current, changed, missing, foreign, gone, pending, excluded, unknown, failed, refused, conflict or held.
   package var state: String
-  /// The answer in a sentence.
+  /// The answer in one sentence.
   package var summary: String
-  /// What to do about it, when there is something.
+  /// What to do about it; `nil` when there is nothing to do.
   package var hint: String?
   package var record: Record?
-  /// Of a file of RSS, Atom or JSON Feed.
+  /// The item of the feed; only for files of RSS, Atom or JSON Feed.
   package var item: Item?
   package var problem: StatusDocument.ProblemLine?
-  /// Newest first.
+  /// The events of the path, newest first.
   package var events: [Happening] = []
 }
 
-/// Answers why a path stands as it does. Reads only.
+/// Explains the state of a path. Only reads.
 package struct ExplainQuery {
   let ledger: any LedgerPort
   let folder: any FolderPort
@@ -51,9 +51,9 @@ package struct ExplainQuery {
   let agentsName: () -> String?
 
   /// - Parameters:
-  ///   - holder: the process that holds the folder's lock; nil when nobody does.
-  ///   - name: of a mirror of the settings.
-  ///   - agentsName: what an agent that answers calls the mirror; nil for none. Asked where its pauses matter.
+  ///   - holder: the process that holds the folder's lock; `nil` when none does.
+  ///   - name: the name of a mirror of the settings.
+  ///   - agentsName: returns the running agent's name for the mirror; `nil` when no agent answers. Called only when pauses matter.
   package init(
     ledger: any LedgerPort, folder: any FolderPort, holder: Int32? = nil, configured name: String? = nil,
     agentsName: @escaping () -> String? = { nil }
@@ -69,10 +69,11 @@ package struct ExplainQuery {
     try PassFailure.translating { try answer(path, PathContext(path, self, mirror: ShellWord.quote(mirror))) }
   }
 
-  /// A name as the feed gave it that was refused, a directory or a page of the feed that could not be read; nil for any other.
+  /// Explains a refused name as the feed gave it, or a directory or page of the feed that could not be read. `nil` for any other
+  /// name.
   package func explain(refused name: [UInt8], mirror: String) throws(PassFailure) -> Explanation? {
     try PassFailure.translating {
-      // So much of it is kept.
+      // The ledger keeps only this many bytes of a name.
       let known =
         try ledger.problem(name: name) ?? ledger.problem(name: Array(name.prefix(Refusal.mostShown)))
       guard let problem = known, problem.kind == .refused || (try? RelativePath(name)) == nil else {
@@ -86,7 +87,7 @@ package struct ExplainQuery {
     }
   }
 
-  /// A name that Tarn would refuse, and that patterns of the last pass leave out; nil for any other.
+  /// Explains a name that Tarn would refuse and that the patterns of the last pass exclude. `nil` for any other.
   package func explain(leftOut name: [UInt8]) throws(PassFailure) -> Explanation? {
     let refusal: PathRefusal
     do throws(PathRefusal) {

@@ -1,50 +1,50 @@
 import TarnCore
 
-/// What folder and ledger say of a path, and what follows from that: for `tarn explain`.
+/// The facts of folder and ledger about a path, and the conclusions for `tarn explain`.
 struct PathContext {
-  /// How far the last pass came.
+  /// The extent to which the last pass was carried out.
   enum LastPass: Equatable {
     /// No pass has read the feed so far.
     case none
-    /// It runs.
+    /// The pass is running.
     case atWork
-    /// It was stopped, or failed, with entries that nobody looked at.
+    /// The pass was stopped, or failed, with entries that were not processed.
     case cut
     /// - Parameters:
-    ///   - isComplete: the feed's list names all there is.
-    ///   - namesAll: each entry that it left undone has a problem in the ledger.
+    ///   - isComplete: true when the feed's list names all files.
+    ///   - namesAll: true when the ledger has a problem for each entry that was left undone.
     case ended(isComplete: Bool, namesAll: Bool)
   }
 
   private let query: ExplainQuery
-  /// As a word of a command.
+  /// The mirror as a word of a command.
   private let mirror: String
   let row: Row?
   let present: Present?
   let problem: Problem?
-  /// nil when what was held was approved since.
+  /// The held plan; `nil` when there is none.
   private let held: HeldPlan?
   private let isHeld: Bool
-  /// Of the last pass.
+  /// The filter of the last pass.
   private var filter = PathFilter()
-  /// Why the last pass left it out; nil when it did not.
+  /// The reason why the last pass left the path out; `nil` when it did not.
   private var exclusion: PathFilter.Exclusion?
   private var localChanges = PassPolicy.LocalChanges.restore
-  /// Which items of a window are wanted: `--keep`, `--max-age`, as they are typed; nil for all.
+  /// The options `--keep` and `--max-age` that limit a window, as they are typed; `nil` when all items are wanted.
   private var windowLimit: String?
   private let lastPass: LastPass
-  /// More has failed, in the pass at work or the last one, than the ledger names.
+  /// True when more entries failed, in the running pass or the last one, than the ledger names.
   private let hasUnnamed: Bool
-  /// Now, in the pass at work.
+  /// The transfer of the path in the running pass.
   private let transfer: Activity?
-  /// A download that is not finished, and bytes of it that are on disk; nil when there is none.
+  /// An unfinished download, and the bytes of it on disk; `nil` when there is none.
   private let partial: (row: PartialRow, kept: UInt64)?
-  /// Files of Tarn's that the feed no longer listed when it was last read, all told.
+  /// The number of Tarn's files that the feed did not list when it was last read.
   private let unlisted: Int
   private let isKeptList: Bool
-  /// Files of Tarn's below it.
+  /// The number of Tarn's files below the path.
   private let below: Int
-  /// A feed without paths named it once (RSS, Atom, JSON Feed).
+  /// True when a feed without paths (RSS, Atom, JSON Feed) named the file once.
   private let isOfWindow: Bool
   private let trashBytes: UInt64
 
@@ -57,7 +57,7 @@ struct PathContext {
     held = try ledger.held()
     isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     isOfWindow = try ledger.name(path) != nil
-    // Options of a newer Tarn may have values that this one does not take.
+    // Options of a newer Tarn may have values that this one does not accept.
     let options = PassOptions(encoded: try ledger.fact(.options) ?? "")
     if let policy = try? options.policy() {
       filter = policy.filter
@@ -79,18 +79,19 @@ struct PathContext {
     }
   }
 
-  /// Without one of a pass before the one at work, as in the status: what failed then is tried again.
+  /// Returns the problem of the path. Like the status, it leaves out failures from before the running pass, which are being
+  /// retried.
   private static func problem(
     _ path: RelativePath, _ present: Present?, _ ledger: any LedgerPort
   ) throws -> Problem? {
-    // A directory of the feed that could not be read ends in a slash.
+    // The name of a directory of the feed that could not be read ends in a slash.
     let problem =
       try ledger.problem(name: path.bytes) ?? ledger.problem(name: path.bytes + [UInt8(ascii: "/")])
     if let problem {
       let since = problem.kind == .failed ? try StatusQuery(ledger: ledger).failedSince() : nil
       if since.map({ problem.seen >= $0 }) ?? true { return problem }
     }
-    // What stands where the feed has a directory: the pass reports each entry below, and this is what to move.
+    // The path is a file where the feed has a directory. The pass reports each entry below, and this file is what to move.
     guard let present, present.kind != .directory else { return nil }
     return try ledger.problem(below: path, code: "parent-not-a-directory")
   }
@@ -113,7 +114,7 @@ struct PathContext {
     let done = try [LedgerFact.entriesCurrent, .entriesKept].reduce(named) { sum, name in
       try sum + (ledger.fact(name).flatMap { Int($0) } ?? 0)
     }
-    // A pass that failed before it had read the feed leaves what the one before it said.
+    // A pass that failed before it read the feed leaves the facts of the previous one.
     if outcome == "failed", done < wanted { return .cut }
     let isComplete = try ledger.fact(.complete).map { $0 == "yes" } ?? true
     return .ended(isComplete: isComplete, namesAll: named < PassReport.mostProblems)
@@ -148,9 +149,9 @@ extension PathContext {
     return unfinished ?? current(row)
   }
 
-  /// Of a path that was deleted, and is not wanted again.
+  /// Returns the verdict for a path that was deleted and is not wanted again.
   ///
-  /// - Parameter isInTrash: the trash holds a file of that path still.
+  /// - Parameter isInTrash: true when the trash still holds a file of that path.
   func gone(isInTrash: Bool) -> Verdict {
     let summary =
       isOfWindow
@@ -161,12 +162,13 @@ extension PathContext {
       : ("gone", "\(summary), which does not hold it any more", nil)
   }
 
-  /// What the next pass alone would not mend needs a person first; what is refused, the feed's author.
+  /// Returns what to do about a problem. Where another pass would not help, a person has to act first; for refused names, the
+  /// feed's author.
   private func hint(_ problem: Problem) -> String {
     switch problem.kind {
     case .conflict: return afterConflict(problem.code)
     case .held where problem.code == Problem.pausedCode:
-      // That is the agent's: it takes names only, and without it nothing is paused.
+      // Only an agent pauses mirrors. It accepts names only, and without it nothing is paused.
       guard let name = query.agentsName() else { return sync }
       return "tarn resume \(ShellWord.quote(name)):\(ShellWord.quote(bytes: problem.name))"
     case .held: return held.map { "tarn approve \(mirror) \($0.id)" } ?? sync
@@ -178,7 +180,7 @@ extension PathContext {
     }
   }
 
-  /// Of a path that is being fetched, or whose download is not finished; nil for any other.
+  /// The verdict for a path that is being fetched, or whose download is unfinished; `nil` for any other.
   private var unfinished: Verdict? {
     let before =
       row == nil ? "the feed lists it, and it" : "an earlier version is in place; the one of the feed"
@@ -193,7 +195,7 @@ extension PathContext {
     return ("pending", "\(before) is not fetched whole yet: \(amount) kept, and \(rest)", next)
   }
 
-  /// Of a path that a filter leaves out.
+  /// Returns the verdict for a path that a filter leaves out.
   private func leftOut(_ exclusion: PathFilter.Exclusion) -> Verdict {
     let why = exclusion.words(filter)
     let now =
@@ -207,7 +209,7 @@ extension PathContext {
     return ("excluded", "\(why), \(now)", nil)
   }
 
-  /// Of a path that is neither recorded nor there, and of which nothing else is known.
+  /// The verdict for a path that is neither recorded nor present, and about which nothing else is known.
   private var unknown: Verdict {
     let summary: String
     var hint = next
@@ -242,7 +244,7 @@ extension PathContext {
     return ("unknown", summary, hint)
   }
 
-  /// Of a file that is as Tarn placed it.
+  /// Returns the verdict for a file that is as Tarn placed it.
   private func current(_ row: Row) -> Verdict {
     let how =
       isKeptList
@@ -253,7 +255,7 @@ extension PathContext {
     return ("current", placed + doubt, doubt.isEmpty ? nil : "tarn plan --delete \(mirror)")
   }
 
-  /// Which files the feed dropped is not recorded, but how many.
+  /// A remark on files that the feed dropped, of which only the number is recorded.
   private var doubt: String {
     guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass, isComplete || isOfWindow
     else { return "" }
@@ -263,7 +265,7 @@ extension PathContext {
       : "; the feed no longer lists \(others), and this may be one of them"
   }
 
-  /// Of what is in the folder without a row.
+  /// Returns the verdict for an object in the folder that has no row.
   private func foreign(_ present: Present) -> Verdict {
     guard present.kind == .directory, below > 0 else {
       return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
@@ -273,7 +275,7 @@ extension PathContext {
     )
   }
 
-  /// Of a file of Tarn's that is gone.
+  /// Returns the verdict for a file of Tarn's that is gone.
   private func missing(_ row: Row) -> Verdict {
     guard localChanges != .restore else {
       return ("missing", "\(row.origin), and it is not there any more\(doubt)", sync)
@@ -281,7 +283,7 @@ extension PathContext {
     return ("missing", "\(row.origin), it was deleted here, and \(leftSo)", undo)
   }
 
-  /// Of a file of Tarn's that is not as it was placed.
+  /// Returns the verdict for a file of Tarn's that was changed.
   private func changed(_ row: Row, _ present: Present) -> Verdict {
     let change: String
     if present.kind == .regular {
@@ -306,12 +308,12 @@ extension PathContext {
     return ("changed", "\(row.origin), \(change), and \(leftSo)", undo)
   }
 
-  /// What mends a conflict: mostly a person has to make room first.
+  /// Returns what to do about a conflict. Mostly a person has to make room first.
   private func afterConflict(_ code: String) -> String {
     switch code {
     case "locally-changed", "locally-deleted": undo
     case "changing": sync
-    // It took the place of a recorded file, and is left so by policy.
+    // The object replaced a recorded file, and the policy leaves it so.
     case "directory-in-the-way" where row != nil, "link-in-the-way" where row != nil,
       "special-file-in-the-way" where row != nil:
       undo
@@ -325,7 +327,7 @@ extension PathContext {
 
   private var leftSo: String { "--local-changes \(localChanges.rawValue) leaves it so" }
 
-  /// It holds for the whole mirror, and says so.
+  /// The hint to undo all local changes. It applies to the whole mirror, and says so.
   private var undo: String { ProblemAdvice.undo(mirror: mirror, configured: query.configuredName) }
 
   private static func amount(_ bytes: UInt64, of total: UInt64?) -> String {
@@ -334,7 +336,7 @@ extension PathContext {
 }
 
 extension PathFilter.Exclusion {
-  /// What leaves it out.
+  /// Says which option leaves the path out.
   func words(_ filter: PathFilter) -> String {
     switch self {
     case .excluded(let pattern): "--exclude \(ShellWord.quote(pattern)) leaves it out"
@@ -347,6 +349,6 @@ extension PathFilter.Exclusion {
 }
 
 extension Row {
-  /// How its bytes came to be there.
+  /// Says how the file's bytes got there.
   fileprivate var origin: String { isAdopted ? "it was there already, and was adopted" : "Tarn placed it" }
 }

@@ -1,11 +1,11 @@
 package import TarnCore
 
-/// What helps with a problem of one path: never a command that would end in the same way.
+/// Advice for a problem of one path. It never names a command that would fail in the same way.
 package struct ProblemAdvice {
   let problem: Problem
-  /// As a word of a command.
+  /// The mirror as a word of a command.
   let mirror: String
-  /// Of a mirror of the settings.
+  /// The name of the mirror in the settings; `nil` when it is not there.
   var configuredName: String?
   var trashBytes: UInt64 = 0
 
@@ -16,7 +16,7 @@ package struct ProblemAdvice {
     self.trashBytes = trashBytes
   }
 
-  /// Another pass alone would fail in the same way, until somebody has mended something.
+  /// Returns whether another pass would fail in the same way until somebody has fixed something.
   package static func isLasting(_ code: String) -> Bool {
     isGone(code) || isRefusal(code) || isOfTheFeed(code) || isLackOfSpace(code)
   }
@@ -25,7 +25,7 @@ package struct ProblemAdvice {
     ["no-space", "space-short", "quota-exceeded"].contains(code)
   }
 
-  /// In so many passes it failed for the same reason: another one may do so, too.
+  /// The number of failed passes with the same reason from which another failure is likely.
   package static let repeated = 2
 
   private static func isGone(_ code: String) -> Bool {
@@ -36,7 +36,7 @@ package struct ProblemAdvice {
     ["http-401", "http-403", "http-407", "tls-failed", "permission-denied"].contains(code)
   }
 
-  /// What the feed names cannot be had as it names it.
+  /// Returns whether the entry cannot be fetched as the feed names it.
   private static func isOfTheFeed(_ code: String) -> Bool {
     [
       "url-refused", "redirect-refused", "address-refused", "too-many-redirects", "content-encoding-refused",
@@ -44,7 +44,7 @@ package struct ProblemAdvice {
     ].contains(code)
   }
 
-  /// A command, or what a person has to do first, as the `next:` of an explanation.
+  /// The `next:` of an explanation: a command, or what a person has to do first.
   package var step: String {
     if problem.kind == .refused { return ofRefused }
     let code = problem.code
@@ -90,27 +90,29 @@ package struct ProblemAdvice {
     }
   }
 
-  /// How to be in sync without it.
+  /// The way to be in sync without this path.
   private var without: String {
-    // A directory of the feed ends in a slash.
+    // The name of a directory of the feed ends in a slash.
     let path = problem.name.last == UInt8(ascii: "/") ? Array(problem.name.dropLast()) : problem.name
     let name = path.drop { $0 == UInt8(ascii: "/") }
     guard !name.isEmpty else { return "no option takes it as it is" }
     let pattern = "/" + Self.pattern(Array(name))
-    // What is in single quotes stands for itself.
+    // In TOML, single quotes make all characters literal.
     let quote = pattern.contains("\\") && !pattern.contains("'") ? "'" : "\""
     let text = quote == "'" ? pattern : Printable.escape(pattern).replacing("\"", with: "\\\"")
     return "to do without it: "
       + option("--exclude \(ShellWord.quote(pattern))", "exclude = [\(quote)\(text)\(quote)]")
   }
 
-  /// Settings hold for a mirror that they name, and nothing else from one pass to the next.
+  /// Returns the option as a setting for a mirror of the settings, because options of a command last for one pass there; else as a
+  /// command.
   private func option(_ option: String, _ setting: String) -> String {
     configuredName.map { "\(setting) below [mirror.\($0)] of the settings" }
       ?? "tarn sync \(option) \(mirror)"
   }
 
-  /// As a pattern that means this name alone. For each byte that nobody can type it takes any, and the stars of a password any text.
+  /// Returns a pattern that matches only this name. A byte that cannot be typed becomes `?`, and the stars of a hidden password
+  /// become `*`.
   private static func pattern(_ name: [UInt8]) -> String {
     let secret = Array("***@".utf8)
     var (pattern, index) = ("", 0)
@@ -135,12 +137,12 @@ package struct ProblemAdvice {
     return pattern
   }
 
-  /// What undoes all local changes of a mirror whose policy leaves them.
+  /// Returns the way to undo all local changes of a mirror whose policy leaves them.
   ///
   /// - Parameters:
-  ///   - mirror: as a word of a command.
-  ///   - name: of a mirror of the settings: only they hold from then on, and where an agent keeps it nothing else holds at all.
-  ///     nil for a mirror that remembers its options.
+  ///   - mirror: the mirror as a word of a command.
+  ///   - name: the name of a mirror of the settings, which alone decide from then on, and for a mirror that an agent keeps also
+  ///     now. `nil` for a mirror that remembers its options.
   package static func undo(mirror: String, configured name: String?) -> String {
     let command = "tarn sync --local-changes restore \(mirror)"
     guard let name else { return "to undo all local changes, now and from then on: \(command)" }

@@ -1,6 +1,6 @@
 package import TarnCore
 
-/// Answers from the ledger, also beside a running pass. Reads only; any thread.
+/// Answers from the ledger, also beside a running pass. Only reads; thread-safe.
 package struct StatusQuery {
   let ledger: any LedgerPort
 
@@ -9,8 +9,8 @@ package struct StatusQuery {
   }
 
   /// - Parameters:
-  ///   - holder: the process that holds the folder's lock; nil when nobody does.
-  ///   - problemLimit: how many problems to list.
+  ///   - holder: the process that holds the folder's lock; `nil` when none does.
+  ///   - problemLimit: the most problems to list.
   package func document(
     name: String, folder: String, holder: Int32?, problemLimit: Int = 20
   ) throws(LedgerFailure) -> StatusDocument {
@@ -48,7 +48,7 @@ package struct StatusQuery {
       if document.state == "idle" { document.state = "interrupted" }
     }
     if holder != nil {
-      // An earlier Tarn does not say.
+      // An earlier Tarn does not record these.
       let waiting = try ledger.fact(.transfersWaiting).flatMap { Int($0) } ?? 0
       let unlisted = try ledger.fact(.transfersUnlisted).flatMap { Int($0) } ?? 0
       document.feedTransfer = try ledger.fact(.feedTransfer).flatMap { .init(encoded: $0) }
@@ -62,21 +62,21 @@ package struct StatusQuery {
     if document.process != nil { return try ledger.fact(.phase) ?? "reading" }
     if document.lastFailure != nil { return "failing" }
     let outcome = try ledger.fact(.outcome)
-    // It was killed, or asked to stop.
+    // The pass was killed, or asked to stop.
     if outcome == "running" || outcome == "stopped" { return "interrupted" }
     if document.held != nil { return "held" }
     if !document.problems.isEmpty || document.moreProblems > 0 { return "failing" }
-    // What kept the last pass from being in sync may be settled since, by repairs; not so deletions that an approval failed at.
+    // Repairs may since have settled what kept the last pass from being in sync, but not deletions at which an approval failed.
     return outcome == "undone" || outcome == "partial" && document.entries.pending > 0 ? "failing" : "idle"
   }
 
-  /// While a pass is at work, and after one that was killed, what failed in those before it is being tried again: it is
-  /// pending, and no problem before it fails anew. One that was stopped has told what it knew.
+  /// Returns the time from which failures count. While a pass runs, and after one that was killed, earlier failures are being
+  /// retried: they are pending until they fail anew. A pass that was stopped has recorded its problems.
   ///
-  /// - Returns: when that pass began; nil when the last one came to an end.
+  /// - Returns: the begin of that pass; `nil` when the last one came to an end.
   func failedSince() throws(LedgerFailure) -> Timestamp? {
     guard try ledger.fact(.outcome) == "running" else { return nil }
-    // An earlier Tarn wrote whole seconds only.
+    // An earlier Tarn recorded whole seconds only.
     if let began = try ledger.fact(.began).flatMap({ Int64($0) }) { return Timestamp(nanoseconds: began) }
     return try ledger.fact(.attempt).flatMap { Timestamp(rfc3339: $0) }
   }
@@ -90,7 +90,8 @@ package struct StatusQuery {
     document.entries.refused = counts[.refused] ?? 0
     document.entries.conflict = counts[.conflict] ?? 0
     document.entries.current = try ledger.fact(.entriesCurrent).flatMap { Int($0) } ?? 0
-    // Found since by a verification, or by a repair that could not mend it; a repair of everything has counted without them.
+    // These were found since by a verification, or by a repair that could not fix them. A repair of everything has already excluded
+    // them.
     if try ledger.fact(.outcome) == "in-sync" {
       let missed = try ledger.failedRowCount()
       document.entries.current = min(document.entries.current, max(0, wanted - missed))
@@ -102,7 +103,7 @@ package struct StatusQuery {
       wanted - document.entries.current - document.entries.failed - document.entries.refused
         - document.entries.conflict - document.entries.kept)
     try fillBytes(&document.bytes, missing: wanted - min(wanted, document.entries.current))
-    // Also what the last pass did not see come.
+    // This includes files that the last pass did not bring.
     if document.entries.current == wanted, wanted > 0 {
       (document.bytes.wanted, document.bytes.unknownSizes) = (document.bytes.current, 0)
     }
@@ -111,11 +112,12 @@ package struct StatusQuery {
     }
   }
 
-  /// - Parameter missing: entries that are not in place. Of the others the sizes are known, whatever the plan of a pass at work knew.
+  /// - Parameter missing: the entries that are not in place. The sizes of the others are known, whatever the plan of a running pass
+  ///   knew.
   private func fillBytes(_ bytes: inout StatusDocument.Bytes, missing: Int) throws(LedgerFailure) {
     let known = try ledger.fact(.bytesWanted).flatMap { UInt64($0) } ?? 0
     bytes.unknownSizes = min(missing, try ledger.fact(.sizesUnknown).flatMap { Int($0) } ?? 0)
-    // A ledger of an earlier Tarn does not say; its next pass does.
+    // The ledger of an earlier Tarn lacks this until its next pass.
     let recorded = try ledger.fact(.bytesCurrent).flatMap { UInt64($0) }
     bytes.current = if let recorded { recorded } else { try ledger.rowBytes() }
     let pending = known - min(known, bytes.current)
@@ -125,19 +127,19 @@ package struct StatusQuery {
 }
 
 extension StatusDocument {
-  /// Of transfers that wait so many are listed.
+  /// The most waiting transfers that are listed.
   static let mostWaiting = 20
 
   /// - Parameters:
-  ///   - waiting: so many, the last ones, wait for a place.
-  ///   - unlisted: so many more do.
+  ///   - waiting: the number of activities at the end of the list that wait for a place.
+  ///   - unlisted: the number of further transfers that wait.
   package mutating func show(_ activities: [Activity], waiting: Int, unlisted: Int = 0) {
     let listed = min(waiting, Self.mostWaiting)
     transfers = Self.transfers(activities.dropLast(waiting - listed), waiting: listed)
     waitingTransfers = waiting + unlisted
   }
 
-  /// - Parameter waiting: so many, the last ones, wait for a place.
+  /// - Parameter waiting: the number of activities at the end of the list that wait for a place.
   package static func transfers(_ activities: [Activity], waiting: Int) -> [Transfer] {
     activities.enumerated().map { index, activity in
       Transfer(

@@ -1,9 +1,9 @@
 package import TarnCore
 package import TarnRuntime
 
-/// Hashes every recorded file again, without the network (`tarn verify`).
+/// The result of hashing every recorded file again, without the network (`tarn verify`).
 package struct VerifyReport: Sendable {
-  /// Files that were read to their end.
+  /// The files that were read to their end.
   package var checked = 0
   package var bytes: UInt64 = 0
   package var good = 0
@@ -12,11 +12,11 @@ package struct VerifyReport: Sendable {
   package var changed: [RelativePath] = []
   package var problems: [Problem] = []
   package var wasStopped = false
-  /// There was nothing to compare with: no file is recorded, and no pass has found that none is wanted.
+  /// True when there was nothing to compare with: no file is recorded, and no pass has found that none is wanted.
   package var isBlank = false
-  /// By policy no pass brings back what was deleted here, or undoes an edit.
+  /// True when the policy leaves local deletions and edits as they are.
   package var leavesLocalChanges = false
-  /// The ledger knows what the mirror follows.
+  /// True when the ledger knows the mirror's feed.
   package var knowsFeed = true
 
   package init() {}
@@ -26,7 +26,7 @@ package struct VerifyReport: Sendable {
 }
 
 package struct Verification {
-  /// What it finds, as the codes of its problems.
+  /// The findings about a file, with the codes of their problems.
   enum Code: String {
     case damaged, missing, changed
 
@@ -46,9 +46,9 @@ package struct Verification {
   let observer: any PassObserver
   let progress: PassProgress
   let stop: StopFlag
-  /// The ledger takes nothing: what was found is only told.
+  /// True when the ledger cannot be written: the findings are only reported.
   package var isReadOnly = false
-  /// What the feed wanted last; nil where none is kept.
+  /// What the feed wanted last; `nil` when no catalog is kept.
   package var catalog: (any CatalogPort)?
 
   package init(
@@ -59,18 +59,18 @@ package struct Verification {
     (self.observer, self.progress, self.stop) = (observer, progress, stop)
   }
 
-  /// Damaged: other bytes under an unchanged size and time. Changed: somebody edited it.
+  /// Checks all recorded files. A damaged file has other bytes under an unchanged size and time. A changed file was edited.
   ///
-  /// What is found is in the ledger afterwards, unless it is read only, for `tarn status`: until a pass, or a
-  /// verification that finds it no more. The next pass fetches damaged files again: their rows are marked as doubtful
-  /// (`Row.isDoubtful`), whatever the policy for local changes. The caller holds the folder's lock then.
+  /// Unless the ledger is read-only, the findings are recorded for `tarn status`, until a pass or a verification no longer finds
+  /// them. The rows of damaged files are marked as doubtful (`Row.isDoubtful`), so the next pass fetches these again, whatever the
+  /// policy for local changes. The caller then holds the folder's lock.
   package func run() throws(PassFailure) -> VerifyReport {
     try PassFailure.translating { try check() }
   }
 
   private func check() throws -> VerifyReport {
     observer.pass(.phase(.verifying))
-    // What `tarn status` shows beside it; soon stale, so a failure is of no account here.
+    // `tarn status` shows this beside the check. It is soon outdated, so a failure does not matter.
     try? ledger.applyVolatile([.fact(.phase, PassEvent.Phase.verifying.rawValue)])
     let total = try ledger.rowCount()
     let totalBytes = try ledger.rowBytes()
@@ -105,7 +105,7 @@ package struct Verification {
     return catalog
   }
 
-  /// The feed names it no more, and it is gone or was edited: nobody says what should stand there.
+  /// Returns whether the feed no longer names the file and it is gone or edited. Then nothing says what should be there.
   private func isAnybodys(_ row: Row, _ catalog: any CatalogReading) throws -> Bool {
     guard try catalog.entry(row.path) == nil else { return false }
     do throws(FolderFailure) {
@@ -116,7 +116,7 @@ package struct Verification {
     }
   }
 
-  /// The next pass fetches it again, unless a full disk lets nothing be noted.
+  /// Marks the row, so that the next pass fetches the file again. A full disk may prevent that.
   private func mark(_ row: Row) throws {
     var doubtful = row
     doubtful.isDoubtful = true
@@ -127,7 +127,7 @@ package struct Verification {
     }
   }
 
-  /// What was found stands, whether a full disk lets it be noted or not.
+  /// Records the findings. They stand even when a full disk prevents this.
   private func note(_ report: VerifyReport) throws {
     let known = try ledger.problems(limit: PassReport.mostProblems).filter {
       Code(rawValue: $0.code) != nil
@@ -139,10 +139,10 @@ package struct Verification {
         try report.missing.filter { try !isExplained($0) }.map { problem($0, .missing) }
         + report.changed.map { problem($0, .changed) }
     }
-    // What cannot be read, whatever hides it.
+    // Unreadable files are recorded, whatever the policy.
     found += report.problems
     changes += found.prefix(PassReport.mostProblems).map { .problem($0.asLooked) }
-    // No pass may call it in sync without having looked.
+    // No pass may call the mirror in sync without having looked.
     if !(found.isEmpty && report.missing.isEmpty && report.changed.isEmpty) {
       changes.append(.fact(.feedRecord, nil))
     }
@@ -157,7 +157,7 @@ package struct Verification {
     }
   }
 
-  /// Whoever could not bring it knows better why it is not there.
+  /// Returns whether a pass has recorded a better reason why the file is missing.
   private func isExplained(_ path: RelativePath) throws -> Bool {
     try ledger.problem(name: path.bytes).map { Code(rawValue: $0.code) == nil } ?? false
   }
@@ -190,7 +190,7 @@ package struct Verification {
     if found == .damaged, !isReadOnly { try mark(row) }
   }
 
-  /// - Returns: what is wrong with a file; nil when nothing is.
+  /// - Returns: the finding about a file; `nil` when it is good.
   private func look(at row: Row, _ report: inout VerifyReport) throws(FolderFailure) -> Code? {
     guard let present = try folder.look(row.path) else { return .missing }
     guard present.kind == .regular, let (digest, identity) = try digest(row) else { return .changed }
@@ -201,7 +201,7 @@ package struct Verification {
       return nil
     }
     var recorded = row.identity
-    // A doubtful row has no inode: size and time tell then.
+    // A doubtful row has no inode, so size and time decide.
     if row.isDoubtful { recorded.inode = identity.inode }
     if identity.isSameContents(as: recorded) { return .damaged }
     return .changed

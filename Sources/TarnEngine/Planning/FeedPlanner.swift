@@ -2,13 +2,13 @@ import TarnCore
 
 /// Plans what a feed wants: filters its items and compares them with the folder.
 ///
-/// A feed that comes in path order is compared while it is read; any other is first put in order in the stage.
+/// A feed in path order is compared while it is read. Any other feed is first sorted in the stage.
 final class FeedPlanner {
   let writer: PlanWriter
   private let empty: Plan
-  /// nil for a feed that is put in order first.
+  /// The running comparison; `nil` for a feed that is sorted first.
   private var comparison: Comparison?
-  /// What the manifest wants, for repairs; nil when none is kept.
+  /// Records what the manifest wants, for repairs; `nil` when no catalog is kept.
   private(set) var catalog: CatalogWriter?
 
   init(_ pass: Pass, _ folder: any FolderReading, started: Timestamp) {
@@ -18,13 +18,13 @@ final class FeedPlanner {
 
   /// Starts over.
   ///
-  /// - Parameter isInOrder: compares the items as they come; `add` then throws `Comparison.OutOfOrder` when they do not come in path
-  ///   order.
+  /// - Parameter isInOrder: true to compare the items as they come. `add` then throws `Comparison.OutOfOrder` when they are not in
+  ///   path order.
   func begin(isInOrder: Bool) throws {
     try begin(empty, isInOrder: isInOrder)
   }
 
-  /// Starts over, for a window: what it does not name stays, but for what is older than what is kept.
+  /// Starts over for a window. Files that it does not name stay, except those older than what is kept.
   func begin(_ window: WindowCatalog.Resolution) throws {
     var plan = empty
     (plan.policy, plan.deletions) = (policy.ofWindow, .expired(window.expired))
@@ -37,11 +37,12 @@ final class FeedPlanner {
 
   private func begin(_ plan: Plan, isInOrder: Bool) throws {
     var plan = plan
-    // At most as many as a report holds; of the others a pass hears at its end. Of directories the feed says nothing.
+    // At most as many problems as a report holds; the pass learns of the others at its end. The feed says nothing about emptied
+    // directories.
     let known = try writer.pass.ports.ledger.problems(limit: PassReport.mostProblems)
     plan.old = Unsettled(known.filter { $0.code != Problem.leftoverCode }.map(\.name))
     try writer.begin(plan)
-    // One that was begun takes the file along, which has one name.
+    // The earlier writer removes its file, and both use the same name.
     catalog = nil
     catalog = CatalogWriter(writer.pass.ports.catalog, writer.pass.observer)
     comparison = isInOrder ? try makeComparison() : nil
@@ -70,14 +71,14 @@ final class FeedPlanner {
       try want(entry)
     case .refused(let refusal):
       if refuse(refusal), let path = refusal.path { try want(Entry(refused: path)) }
-    // An enclosure has no path yet: the window's catalog hands it on as an entry.
+    // Enclosures have no path yet: the window's catalog passes them on as entries.
     case .directory, .deleted, .enclosure: break
     }
   }
 
-  /// Of a window its name is no path, so it protects none.
+  /// Adds a refused item. In a window its name is not a path, so it protects no file.
   ///
-  /// - Returns: false when patterns leave it out.
+  /// - Returns: false when patterns exclude it.
   @discardableResult func refuse(_ refusal: Refusal) -> Bool {
     writer.plan.feed.entries += 1
     guard !isLeftOut(refusal) else {
@@ -85,7 +86,7 @@ final class FeedPlanner {
       return false
     }
     writer.plan.counts.wanted += 1
-    // An address of the feed may carry a password.
+    // An address in the feed may contain a password.
     let name =
       refusal.path == nil
       ? Array(Redaction.address(String(decoding: refusal.name, as: UTF8.self)).utf8) : refusal.name
@@ -103,7 +104,7 @@ final class FeedPlanner {
     if let comparison { try comparison.want(entry) } else { try writer.pass.ports.stage.add(entry) }
   }
 
-  /// The feed is read: finishes the plan.
+  /// Finishes the plan once the feed is read.
   func finish() throws {
     noteProgress()
     let running = comparison
@@ -122,7 +123,7 @@ final class FeedPlanner {
 }
 
 extension PassPolicy {
-  /// With the ways of a window with what changes locally.
+  /// The policy with a window's treatment of local changes.
   var ofWindow: PassPolicy {
     var policy = self
     policy.localChanges = window.localChanges
@@ -130,15 +131,15 @@ extension PassPolicy {
   }
 }
 
-/// Writes down what a manifest wants, for repairs. One that cannot be written costs a repair, never a pass.
+/// Writes the catalog of what a manifest wants, for repairs. A failure costs a repair, never a pass.
 final class CatalogWriter {
   private var catalog: (any CatalogMaking)?
   private let observer: any PassObserver
   private var count = 0
-  /// Beyond so many entries none is kept: it would cost more than reading the feed again.
+  /// The most entries of a catalog. A larger one would cost more than reading the feed again.
   private static let most = 4 << 20
 
-  /// - Parameter port: nil where none is kept.
+  /// - Parameter port: the catalog; `nil` when none is kept.
   init?(_ port: (any CatalogPort)?, _ observer: any PassObserver) {
     self.observer = observer
     guard let port else { return nil }
@@ -152,9 +153,9 @@ final class CatalogWriter {
     keep { () throws(LedgerFailure) in try catalog.add(entry) }
   }
 
-  /// Puts it in the place of the one before.
+  /// Replaces the previous catalog.
   ///
-  /// - Returns: its id; nil when there is none.
+  /// - Returns: the new catalog's id; `nil` when there is none.
   func commit(isWindow: Bool) -> String? {
     var id: String?
     keep { () throws(LedgerFailure) in id = try catalog?.commit(isWindow: isWindow) }

@@ -1,44 +1,45 @@
 import TarnCore
 
-/// What is to be done in a folder, and what was found out on the way. Nothing of it changes once it is submitted.
+/// A plan for a folder, and what was found while making it. It does not change once it is submitted.
 struct Plan {
   let actions: any ActionList
-  /// As the planner went by it: a window has ways of its own with what changes locally.
+  /// The policy that the planner followed. A window has its own treatment of local changes.
   var policy: PassPolicy
   var deletions: Deletions
   let started: Timestamp
-  /// Also what is to be done, in files and bytes.
+  /// The counts of the report, including what is to be done, in files and bytes.
   var counts = PassCounts()
   var bytes = PassBytes()
   var work = Work()
   var problems: [Problem] = []
-  /// A part of the folder could not be read.
+  /// True when a part of the folder could not be read.
   var hasBlindSpot = false
-  /// Files that the filter leaves alone: nobody knows whether the feed names them.
+  /// The number of Tarn's files that the filter excludes: the feed may or may not name them.
   var filteredRows = 0
-  /// Entries in whose place a directory stands that goes with the deletions: decided again after these. Not in the stage.
+  /// Entries where a directory is whose files are all to be deleted. They are decided again after the deletions, and are not in the
+  /// stage.
   var behindDirectories: [Action] = []
-  /// Files of Tarn's stand in the way of others that the list names.
+  /// True when Tarn's files are in the way of others that the list names.
   var makesWay: Bool { work.blocked.count > 0 || !behindDirectories.isEmpty }
-  /// Files of the folder that may hold what is wanted.
+  /// Files in the folder that may have wanted contents.
   var unrecorded = UnrecordedFiles()
-  /// Rows that are neither wanted nor to go, or kept by policy, as they are left.
+  /// The fingerprint of rows that are left as they are: those neither wanted nor to be deleted, and those kept by policy.
   var left = FolderFingerprint()
-  /// Problems that the ledger has of earlier passes, by their names.
+  /// The problems of earlier passes in the ledger, by their names.
   var old = Unsettled<[UInt8]>()
-  /// Unfinished downloads: no pass goes on with those of paths that are in place by other means, or that the feed does not name.
+  /// The unfinished downloads. No pass continues those of paths that are in place by other means, or that the feed does not name.
   var partials = Unsettled<RelativePath>()
   var feed = Feed()
-  /// What becomes of its deletions, and of files that make way for directories.
+  /// The verdict on its deletions, including files that make way for directories.
   var verdict = DeletionVerdict.forbidden("only a pass that has read the feed deletes")
-  /// What had become of the folder when it was looked at.
+  /// The engine's history when the folder was read.
   var since = TransferEngine.History()
 
-  /// What of it may go.
+  /// The files that the plan may delete.
   enum Deletions: Equatable {
-    /// What the feed does not name.
+    /// All files that the feed does not name.
     case all
-    /// Of a window: what is older than what is kept. What it does not name stays.
+    /// The expired files of a window: those older than what is kept. Other files that it does not name stay.
     case expired(Set<RelativePath>)
     case none
 
@@ -51,35 +52,35 @@ struct Plan {
     }
   }
 
-  /// Beyond the counts of the report.
+  /// Counts that are not in the report.
   struct Work {
-    /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
+    /// The deletions: of files that are gone from the feed, and of Tarn's files that make way for a directory.
     var deletions = 0
-    /// Files to fetch that were not there before.
+    /// The files to fetch that did not exist before.
     var new = 0
-    /// Entries to fetch whose size the feed does not tell.
+    /// The entries to fetch whose size the feed does not tell.
     var unknownSizes = 0
-    /// Bytes to bring back of files that were there and whose size the feed does not tell.
+    /// The bytes to restore for files that existed and whose size the feed does not tell.
     var bytesAsRecorded: UInt64 = 0
-    /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
+    /// Entries below files that have to make way first. They are planned only if those files may go; see `admitBlocked`.
     var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
   }
 
-  /// What the feed said of itself.
+  /// What the feed said about itself.
   struct Feed {
-    /// Entries taken from it, filters not applied.
+    /// The entries of the feed, before filters.
     var entries = 0
-    /// An entry says neither size nor time nor digest: only its server knows whether it has changed.
+    /// True when an entry has neither size nor time nor digest, so that only its server knows whether it has changed.
     var asksForEach = false
-    /// Where its own list lies, if it is kept.
+    /// The path of the feed's own list, if it is kept.
     var listPath: RelativePath?
-    /// Where that list can be had while the plan is carried out.
+    /// The URL where that list is available while the plan is carried out.
     var listURL: String?
-    /// Something is to be done with that file.
+    /// True when the plan changes that file.
     var plansList = false
-    /// What the ledger has to learn of a window's files once the feed is accepted.
+    /// The changes about a window's files that the ledger gets once the feed is accepted.
     var learned: [LedgerChange] = []
-    /// Of a window with `keep`.
+    /// The newest files of a window with `keep`; `nil` for other feeds.
     var newest: WindowCatalog.Newest?
   }
 
@@ -89,7 +90,7 @@ struct Plan {
 
   var isWindow: Bool { if case .expired = deletions { true } else { false } }
 
-  /// Bytes to fetch; of what is brought back, and whose size the feed does not tell, as it was.
+  /// The bytes to fetch. A restored file whose size the feed does not tell counts as it was recorded.
   var bytesWithRecorded: UInt64 { bytes.planned.addingSaturated(work.bytesAsRecorded) }
 
   mutating func report(_ problem: Problem, telling observer: any PassObserver) {
@@ -120,14 +121,14 @@ struct Plan {
     if action.kind == .revalidate { counts.asked += more }
   }
 
-  /// It is decided over again.
+  /// Removes an action from the counts, because it is decided again.
   mutating func withdraw(_ action: Action) {
     count(action, -1)
     bytes.planned -= min(bytes.planned, action.bytesToFetch)
     work.bytesAsRecorded -= min(work.bytesAsRecorded, action.bytesRecorded)
   }
 
-  /// What is in the way may go: what lies below it is to be fetched like anything else.
+  /// Counts the blocked entries like any other, because the files in their way may go.
   mutating func admitBlocked() {
     counts.planned += work.blocked.count
     bytes.planned.addSaturated(work.blocked.bytes)

@@ -1,20 +1,20 @@
 import TarnCore
 import TarnRuntime
 
-/// Makes a plan of what was found at each path: hashes what has to be hashed, stages what is to be done, counts, and tells problems.
-/// Memory does not grow with the feed. On the thread of who plans.
+/// Makes a plan from the finding at each path: hashes files where needed, stages actions, counts, and reports problems. Its memory
+/// does not grow with the feed. Used on the planning thread.
 final class PlanWriter {
   let pass: Pass
   let folder: any FolderReading
   private(set) var planner: Planner
   var plan: Plan
-  /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
+  /// The names and codes that were reported, so that a feed that is read again does not report them twice.
   private var told: Set<[UInt8]> = []
-  /// Hears of each decision.
+  /// Called with each decision.
   var onDecision: ((Finding) -> Void)?
-  /// What is to be deleted is gone by now.
+  /// True once the deletions have been carried out.
   private var isAgain = false
-  /// What hashing took so far.
+  /// The time that hashing has taken so far.
   private(set) var hashedFor = Duration.zero
 
   init(_ plan: Plan, _ pass: Pass, _ folder: any FolderReading) {
@@ -30,7 +30,7 @@ final class PlanWriter {
     self.plan.partials = Unsettled(try pass.ports.ledger.partials().map(\.path))
   }
 
-  /// Decides again over paths that were not as a plan saw them; the stage then holds these alone.
+  /// Decides again about paths that were not as a plan saw them. The stage then holds only these.
   func replan(_ actions: [Action]) throws {
     isAgain = true
     try pass.ports.stage.clear()
@@ -54,9 +54,9 @@ final class PlanWriter {
 
   // MARK: Findings
 
-  /// A part of the folder that could not be read.
+  /// Handles the finding that a part of the folder could not be read.
   ///
-  /// - Returns: false when it is a finding over a path.
+  /// - Returns: false when the finding is about a path instead.
   func takeFailure(_ finding: Finding) -> Bool {
     guard let failure = finding.scanFailure else { return false }
     plan.hasBlindSpot = true
@@ -81,7 +81,7 @@ final class PlanWriter {
     }
   }
 
-  /// What is as it was recorded is of the version that the manifest has, as far as that can be told here.
+  /// Returns whether the file is of the version that the manifest names, as far as that can be told here: it is as it was recorded.
   static func isWanted(_ decision: Decision) -> Bool {
     switch decision {
     case .current, .adopt: true
@@ -110,7 +110,7 @@ final class PlanWriter {
       plan.left.add(finding.mark)
     case .unlisted:
       plan.left.add(finding.mark)
-      // What a filter keeps may well be in the feed still. Of a window only what has expired would go.
+      // The feed may still name files that a filter excludes. In a window only expired files would go.
       let wouldGo = !plan.isWindow || plan.deletions.allows(finding.path)
       if planner.policy.filter.excludes(finding.path) {
         plan.filteredRows += 1
@@ -120,9 +120,9 @@ final class PlanWriter {
     }
   }
 
-  /// What was placed without a digest turns out to have the one that the feed gives by now: the ledger learns it.
+  /// Records that a file that was placed without a digest matches the one that the feed now gives.
   ///
-  /// - Returns: false when there is nothing to learn.
+  /// - Returns: false when there is nothing to record.
   private func recordAsVerified(_ finding: Finding) throws -> Bool {
     guard let entry = finding.entry, let row = finding.row, !row.isVerified, !row.isAdopted,
       entry.digests.contains(row.digest)
@@ -146,8 +146,9 @@ final class PlanWriter {
     plan.partials.want(finding.path, isSettled: isInPlace)
   }
 
-  /// From a window only what is expired goes. The row of another file that the user deleted stays, so that it is not fetched again;
-  /// where it would be, and the feed does not name it, nobody can bring it back.
+  /// Returns whether a deletion may go. In a window only expired files go. The row of another file that the user deleted stays, so
+  /// that it is not fetched again. It goes when the policy restores files, because nobody can bring back a file that the feed does
+  /// not name.
   private func mayGo(_ action: Action) -> Bool {
     if plan.deletions.allows(action.path) { return true }
     return plan.isWindow && action.kind == .forget && action.present == nil
@@ -172,7 +173,7 @@ final class PlanWriter {
 
   // MARK: What only the bytes of a file of the folder can say
 
-  /// Hashes what stands at the path, and decides again.
+  /// Hashes the file at the path, and decides again.
   private func inspect(_ action: Action) throws {
     guard let entry = action.entry, let present = action.present else { return }
     let algorithm = Planner.inspectionAlgorithm(entry, row: action.row)
@@ -187,7 +188,7 @@ final class PlanWriter {
       }
     } catch {
       if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      // Nobody can say what it holds, but Tarn placed one there that could be read.
+      // Its contents are unknown, but Tarn placed a readable file there.
       if error.code == .permission, action.row != nil, planner.policy.localChanges == .restore {
         var replacing = action
         replacing.kind = .replace
@@ -242,8 +243,8 @@ final class PlanWriter {
 
   private static let mostBehindDirectories = 10_000
 
-  /// Takes an entry for later whose place a directory has that holds nothing but files of Tarn's: the feed names none of them,
-  /// for no path lies below that of a file, so that all go with the deletions.
+  /// Defers an entry whose place is taken by a directory with only Tarn's files. The feed names none of these, because no path lies
+  /// below that of a file, so all of them go with the deletions.
   ///
   /// - Returns: false when it is a conflict.
   private func goesWithDeletions(_ finding: Finding) throws -> Bool {
@@ -260,7 +261,7 @@ final class PlanWriter {
     return true
   }
 
-  /// For a plan whose deletions do not go.
+  /// Reports the conflicts of a plan whose deletions do not go.
   func reportDirectories() {
     for action in plan.behindDirectories {
       report(

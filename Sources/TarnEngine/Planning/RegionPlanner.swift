@@ -1,37 +1,37 @@
 import TarnCore
 import TarnRuntime
 
-/// Plans what parts of a folder need, by the catalog of the last manifest: nothing goes, and what no pass has brought so far is left to
-/// passes, unless it was the folder that kept it out.
+/// Plans the repair of parts of a folder by the catalog of the last manifest. Nothing is deleted. Files that no pass has brought so
+/// far are left to passes, unless the folder itself had kept them out.
 final class RegionPlanner {
   let writer: PlanWriter
   private let catalog: any CatalogReading
-  /// It looks to count what is in place; what failed is not tried again for that.
+  /// True to only count what is in place. Failed entries are then not retried.
   private let onlyCounts: Bool
   private(set) var findings = Findings()
-  /// What was looked at because something above it was gone.
+  /// The regions that were read because something above them was gone.
   private var widened: [Region] = []
-  /// Of several parts, which may lie in one another: what was found not to be as it was recorded.
+  /// The paths that are not as recorded, when several regions are read, which may lie in one another. `nil` for a single region.
   private var found: Set<RelativePath>?
-  /// Beyond so many all of the folder is one part.
+  /// The most such paths. Beyond it the whole folder is read as one region.
   var mostFound = 1 << 16
 
   private struct TooManyFound: Error {}
 
-  /// What a repair has to know beside its plan.
+  /// Findings of a repair besides its plan.
   struct Findings {
-    /// Something is not as the last pass left it, and will not be.
+    /// True when something is not as the last pass left it, and will not be.
     var isUnsettled = false
-    /// Something has to be fetched that was not in place before.
+    /// True when something has to be fetched that was not in place before.
     var wantsNew = false
-    /// A row whose file is gone, and which nothing wants. Only a pass, which has read the feed, drops it; of a window's rows those that
-    /// have expired.
+    /// True when a row's file is gone and nothing wants it. Only a pass, which has read the feed, drops such a row; of a window's
+    /// rows only those that have expired.
     var hasForgettable = false
-    /// Names of problems that only a pass may end.
+    /// The names of problems that only a pass may end.
     var leftToPasses: Set<[UInt8]> = []
-    /// Wanted files that are as they were left.
+    /// The wanted files that are as they were left.
     var asLeft: (count: Int, bytes: UInt64) = (0, 0)
-    /// What the look took, hashing left out.
+    /// The time that reading took, without hashing.
     var lookTime = Duration.zero
   }
 
@@ -51,7 +51,7 @@ final class RegionPlanner {
 
   private var ports: PassPorts { writer.pass.ports }
 
-  /// - Parameter regions: none lies in another one.
+  /// - Parameter regions: the regions to read, none of which lies in another.
   func look(at regions: [Region]) throws {
     let (begun, plan) = (ports.clock.monotonic(), writer.plan)
     do {
@@ -66,7 +66,7 @@ final class RegionPlanner {
   private func lookOnce(at regions: [Region], _ plan: Plan) throws {
     try writer.begin(plan)
     found = regions.count > 1 ? [] : nil
-    // What lies below a path that turns out to need a look comes behind it.
+    // Paths below one that turns out to need a wider look come after it.
     for region in regions.sorted(by: { $0.isAbove($1) }) {
       if let path = region.path, widened.contains(where: { $0.contains(path) }) { continue }
       try compare(region)
@@ -98,7 +98,7 @@ final class RegionPlanner {
     guard let entry = try catalog.entry(path) else {
       if row == nil, let present, present.kind == .regular { writer.plan.unrecorded.add(present) }
       if present?.kind == .directory { try compare(beneath(path)) }
-      // What stood in the way of all that belongs below it is gone.
+      // Whatever was in the way of entries below this path is gone.
       if present == nil { try compare(widening(path)) }
       return
     }
@@ -110,7 +110,7 @@ final class RegionPlanner {
     try add(finding)
   }
 
-  /// A directory changed, and by its mode nobody may see any more what lies in it, or Tarn may be let in again.
+  /// Returns the region to read when a directory has changed. Its mode may now hide its contents, or admit Tarn again.
   private func beneath(_ path: RelativePath) throws -> Region {
     try ports.ledger.problem(below: path, code: FolderFailure.Code.permission.rawValue) == nil
       ? Region(path, .children) : widening(path)
@@ -126,7 +126,7 @@ final class RegionPlanner {
 
   private func add(_ finding: Finding) throws {
     if writer.takeFailure(finding) { return }
-    // As it was left: whether it is still wanted a pass asks.
+    // The file is as it was left. Only a pass asks whether it is still wanted.
     if let row = finding.row, finding.mark == nil {
       guard finding.entry?.isRefused == false, finding.refusal == nil,
         PlanWriter.isWanted(finding.decision)
@@ -141,7 +141,8 @@ final class RegionPlanner {
     try writer.add(finding)
   }
 
-  /// What is as the last pass left it is a file that is recorded, as it was recorded, or restored so.
+  /// Notes what a decision means for the repair. A recorded file that is as recorded, or is restored so, is as the last pass left
+  /// it.
   private func note(_ finding: Finding) {
     switch finding.decision {
     case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
@@ -154,8 +155,8 @@ final class RegionPlanner {
     }
   }
 
-  /// Whether it is for a pass: what none has brought so far, or what was cancelled, unless it was the folder that kept it out; and
-  /// while a repair only counts, what failed.
+  /// Returns whether a finding is left to passes: files that no pass has brought, or that were cancelled, unless the folder itself
+  /// had kept them out. While a repair only counts, failed entries are left as well.
   private func isLeftToPasses(_ finding: Finding) throws -> Bool {
     guard finding.entry != nil, case .action(let action) = finding.decision, action.phase != .deletion else {
       return false
@@ -172,7 +173,7 @@ final class RegionPlanner {
 }
 
 extension Problem {
-  /// What stood in the folder was why: a change there may be the end of it.
+  /// Whether the folder's contents were the cause, so that a change there may end the problem.
   fileprivate var isOfFolder: Bool {
     switch kind {
     case .conflict: true

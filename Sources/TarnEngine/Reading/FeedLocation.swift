@@ -1,13 +1,13 @@
-/// Where a feed is.
+/// The location of a feed.
 package enum FeedLocation: Sendable, Equatable {
-  /// `http` or `https`.
+  /// An `http` or `https` URL.
   case remote(url: String)
   /// An absolute path.
   case local(path: [UInt8])
   case standardInput
 
-  /// The base of relative references. Standard input has none: what comes through a pipe may be anybody's, and must
-  /// not make Tarn read local files (I5).
+  /// The base of relative references. Standard input has none: its contents may come from anybody, and must not make Tarn read
+  /// local files (I5).
   package var baseURL: String {
     switch self {
     case .remote(let url): url
@@ -16,7 +16,7 @@ package enum FeedLocation: Sendable, Equatable {
     }
   }
 
-  /// What users see and the ledger remembers.
+  /// The location as users see it and the ledger stores it.
   package var text: String {
     switch self {
     case .remote(let url): url

@@ -1,48 +1,48 @@
 package import TarnCore
 package import TarnRuntime
 
-/// Gets a feed and what it points to, and hands its items on. On the pass's thread.
+/// Fetches a feed and the documents that it points to, and passes their items on. Used on the pass's thread.
 struct FeedReader {
   let pass: Pass
 
   var ports: PassPorts { pass.ports }
   var policy: PassPolicy { pass.request.policy }
 
-  /// What the feed is called in a problem of its own.
+  /// The feed's name in a problem about the feed itself.
   var feedName: String { Redaction.address(pass.request.feed.text) }
 
-  /// A document that was fetched and can be parsed, again and again.
+  /// A fetched document, which can be parsed repeatedly.
   struct Document {
     var spool: SpoolFile
     var url: String
-    /// What was asked for, before redirects; nil of what no server sent.
+    /// The requested URL, before redirects. `nil` when no server sent the document.
     var requestedURL: String?
     var isWhole = true
-    /// Of a document that a server sent.
+    /// The head of the response, when a server sent the document.
     var head: ResponseHead?
-    /// Of a feed that a server sent: SHA-256 of all that it is parsed from, beside its URL: the type that it was sent as, and its bytes.
+    /// The SHA-256 of all that a feed from a server is parsed from, besides its URL: its content type and its bytes.
     var digest: Digest?
 
     var contentType: String? { head?.contentType }
 
-    /// Its bytes are not those of the file: the server encoded them on the way.
+    /// True when the bytes are not those of the file, because the server encoded them for transport.
     var isEncoded: Bool { head?.contentEncoding != nil && !FeedDocument.isGzipFile(url) }
   }
 
-  /// Bytes on the wire of one feed document.
+  /// The most bytes on the wire of a feed document.
   static let mostBytes: UInt64 = 4 << 30
-  /// Bytes on the wire of one listing below the feed.
+  /// The most bytes on the wire of a listing below the feed.
   static let mostListingBytes: UInt64 = 64 << 20
 
   /// Asks whether the feed has changed, and fetches it in the same exchange if it has.
   ///
-  /// - Returns: nil when it has not changed since.
-  /// - Throws: as `open`.
+  /// - Returns: the document; `nil` when it has not changed since.
+  /// - Throws: the errors of `open`.
   func open(_ url: String, since known: FeedRecord) throws(PassFailure) -> Document? {
     let document = try finish(start(url, limit: Self.mostBytes, since: known.validators))
     guard let head = document.head, !head.isWholeFile else { return document }
     switch head.status {
-    // Where redirects lead elsewhere by now, the tag or the date is another document's.
+    // When redirects lead elsewhere now, the tag or the date belongs to another document.
     case 304 where head.url == known.url && known.validators?.fit(head) == true: return nil
     default: return try finish(start(url, limit: Self.mostBytes))
     }
@@ -60,7 +60,7 @@ struct FeedReader {
       throw PassFailure(error, feed: feed)
     }
     try pass.stop.throwIfSet()
-    // A pipe that breaks looks like one that ends.
+    // A broken pipe cannot be told from one that ends.
     return Document(spool: spool, url: feed.baseURL, isWhole: feed != .standardInput)
   }
 
@@ -71,14 +71,14 @@ struct FeedReader {
     return spool
   }
 
-  /// For the digest of a document of that type.
+  /// Returns a hasher for the digest of a document with that type.
   private func hasher(of type: String?) -> any Hasher {
     let hasher = ports.hashing.hasher(.sha256)
     Array("\(type ?? "")\n".utf8).withUnsafeBytes { hasher.update($0) }
     return hasher
   }
 
-  /// What the feed's own document holds.
+  /// Returns the kind of the feed's own document.
   func kind(of document: Document) throws(FeedFailure) -> FeedKind {
     try ports.parser.kind(of: SpoolSource(document.spool), as: about(document, place: nil))
   }
@@ -89,7 +89,7 @@ struct FeedReader {
     try ports.parser.parse(SpoolSource(document.spool), as: about(document, place: place), sink: sink)
   }
 
-  /// Reads what holds digests of the files beside it. It names paths as from its own directory.
+  /// Parses a file with digests of the files beside it. Its paths are relative to its own directory.
   func parseChecksums(_ document: Document, sink: (FeedItem) throws -> Void) throws -> FeedEnd {
     var about = FeedDocument(
       url: document.url, contentType: document.contentType, rule: policy.pathRule, format: .checksums)
@@ -109,10 +109,10 @@ struct FeedReader {
     return about
   }
 
-  /// The bytes that a list is kept with, so that it need not be asked for again.
+  /// Returns the bytes of a list to keep, so that it need not be fetched again.
   ///
-  /// - Returns: nil for a local feed, which is a file already.
-  /// - Throws: `inputOutput`, or what the parser throws.
+  /// - Returns: the bytes; `nil` for a local feed, which is a file already.
+  /// - Throws: `inputOutput`, or the parser's errors.
   func listFile(_ document: Document) throws -> SpoolFile? {
     guard document.head != nil else { return nil }
     guard document.isEncoded else { return document.spool }
@@ -132,7 +132,7 @@ struct FeedReader {
 
   /// Starts to fetch a document; see `finish`.
   ///
-  /// - Parameter known: the document is wanted only if it is another one.
+  /// - Parameter known: the validators of the known document, which need not be sent again.
   func start(_ url: String, limit: UInt64, since known: FeedValidators? = nil) -> Pending {
     var request = DownloadRequest(url: url, limit: limit)
     request.accept = accept(url)
@@ -140,7 +140,7 @@ struct FeedReader {
     request.ifNoneMatch = known?.etag
     request.ifModifiedSince = known?.lastModified
     let isFeed = limit == Self.mostBytes
-    // All that a pass does waits for it: it stands behind no other mirror's files.
+    // The whole pass waits for the feed, so it does not queue behind files of other mirrors.
     request.isUrgent = isFeed
     return start(request)
   }
@@ -152,8 +152,8 @@ struct FeedReader {
     return Pending(request: request, fetch: fetch, id: id, wishes: wishes)
   }
 
-  /// Caddy answers a directory's URL with JSON for whoever names JSON at all, whatever its page looks like. Whoever weighs
-  /// what is asked for sends what it would send anyway.
+  /// Returns the value of `Accept`. Caddy answers a directory's URL with JSON to clients that name JSON at all. Servers that weigh
+  /// the field send what they would send anyway.
   private func accept(_ url: String) -> String {
     let isDirectory = url.prefix { $0 != "?" && $0 != "#" }.last == "/"
     let mayBeIndex = policy.format == .auto || policy.format == .index
@@ -164,20 +164,20 @@ struct FeedReader {
     let request: DownloadRequest
     let fetch: FeedReceiver
     let id: DownloadID
-    /// Those who wanted it tried now, before it was asked for.
+    /// The number of requests to try at once that were made before this request.
     let wishes: UInt64
 
-    /// Not one of the listings that it leads to.
+    /// True for the feed itself, false for a listing below it.
     var isFeed: Bool { request.limit == FeedReader.mostBytes }
 
-    /// The answer is to what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
+    /// Returns whether the response answers the request. 412 is not valid for the conditions of a GET, but some servers send it.
     func isAnswered(by head: ResponseHead) -> Bool {
       let hasCondition = request.ifNoneMatch != nil || request.ifModifiedSince != nil
       return head.isWholeFile || hasCondition && (head.status == 304 || head.status == 412)
     }
   }
 
-  /// Waits for a document, trying again where that may help.
+  /// Waits for a document. Tries again where that may help.
   func finish(_ first: Pending) throws(PassFailure) -> Document {
     var pending = first
     var request = first.request
@@ -198,11 +198,11 @@ struct FeedReader {
       }
       let seconds: Double
       if trouble.hasGivenWay {
-        // No failure of its server's: no attempt either.
+        // The server did not fail, so this does not count as an attempt.
         seconds = Double(DownloadRequest.patience(gaveWay: gaveWay))
         gaveWay += 1
       } else {
-        // By this failure its host may have come to be left alone.
+        // After this failure its host may be in a rest period.
         let rest = trouble.retryAfter == nil ? ports.downloader.rest(of: request.url) : nil
         let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
           attempt: attempt, isTransient: trouble.isTransient, asked: rest ?? trouble.retryAfter,
@@ -232,7 +232,7 @@ struct FeedReader {
     return try SpoolFile(directory: ports.spoolDirectory) { reserve.bytes(ofTotal: $0) }
   }
 
-  /// - Returns: also the digest of what came of a feed: it is made meanwhile.
+  /// - Returns: the outcome, and the digest of a feed, which is computed meanwhile.
   private func drain(
     _ pending: Pending, into spool: SpoolFile
   ) throws(PassFailure) -> (DownloadOutcome, Digest?) {
@@ -266,13 +266,13 @@ struct FeedReader {
     }
   }
 
-  /// What `tarn status` shows beside it; soon stale, so a failure is of no account here.
+  /// Records the progress for `tarn status`. It is soon outdated, so a failure does not matter.
   private func tell() {
     let change = LedgerChange.fact(.feedTransfer, pass.progress.snapshot().feed?.encoded)
     try? ports.ledger.applyVolatile([change])
   }
 
-  /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
+  /// - Parameter wishes: the number of requests to try at once before the attempt. A new one ends the pause.
   private func pause(_ seconds: Double, since wishes: UInt64) {
     let gate = Gate()
     pass.stop.onSet(waking: gate) { gate.open() }
@@ -282,7 +282,7 @@ struct FeedReader {
 
   private static let unreadable = "cannot read the feed "
 
-  /// Why a document could not be had that is not the feed.
+  /// Returns the reason why a document other than the feed could not be fetched.
   static func reason(_ failure: PassFailure) -> String {
     failure.message.hasPrefix(unreadable)
       ? String(failure.message.dropFirst(unreadable.count)) : failure.message
@@ -317,15 +317,15 @@ struct FeedReader {
       isAsked = failure.isAsked
     }
 
-    /// Nothing came for a while, and another mirror has its place.
+    /// True when no bytes came for a while and another mirror got the connection.
     var hasGivenWay: Bool { code == DownloadFailure.Code.gaveWay.rawValue }
 
-    /// The host was not asked: it is left alone.
+    /// True when the host was not asked, because it is in a rest period.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
 
     func failure(_ url: String) -> PassFailure {
       let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
-      // Read at any time later on: how long it is from now is for others to tell.
+      // The message may be read later, when the remaining time would be wrong.
       let isSlowed = isRest ? "" : retryAfter.map { "; it asked for a pause of \($0) s" } ?? ""
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
@@ -373,10 +373,10 @@ struct FeedReader {
 }
 
 extension PassPorts {
-  /// Reads a document that is no mirror's as a feed is read, and hands it to whoever knows what it is. Blocking.
+  /// Fetches a document that belongs to no mirror as a feed is fetched, and passes it to `body`. Blocks.
   ///
   /// - Parameter body: gets the bytes, the URL after redirects and the Content-Type.
-  /// - Throws: `PassFailure`: of getting it, or what `body` throws with its place.
+  /// - Throws: `PassFailure` when fetching fails, or for what `body` throws, with the location.
   package func read<Value>(
     _ location: FeedLocation, observer: any PassObserver, stop: StopFlag,
     body: (any ByteSource, _ url: String, _ contentType: String?) throws(FeedFailure) -> Value
@@ -394,7 +394,7 @@ extension PassPorts {
 }
 
 extension PassFailure {
-  /// A feed that is no server's, and could not be opened or read.
+  /// A failure to open or read a feed that does not come from a server.
   fileprivate init(_ failure: SpoolFailure, feed: FeedLocation) {
     let name = Printable.escape(feed.text)
     switch (failure.reason, feed) {
@@ -418,7 +418,7 @@ extension PassFailure {
     }
   }
 
-  /// The feed cannot be kept while it is read.
+  /// A failure to keep the feed while it is read.
   fileprivate init(spool failure: SpoolFailure) {
     self.init(
       .inputOutput, code: "spool-failed", failure.message,

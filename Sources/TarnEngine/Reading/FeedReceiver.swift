@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// One document on its way: filled by the network's thread, drained by the pass into a spool.
+/// Receives one document: the network's thread fills it, and the pass drains it into a spool.
 final class FeedReceiver: DownloadReceiver {
   private struct State {
     var head: ResponseHead?
@@ -10,19 +10,19 @@ final class FeedReceiver: DownloadReceiver {
     var isPaused = false
     var outcome: DownloadOutcome?
   }
-  /// Bytes kept in memory; more makes the transfer pause.
+  /// The most bytes in memory. Beyond it the transfer pauses.
   private static let most = 1 << 20
-  /// Bytes from which on they are moved at once; fewer at the end of a turn, or with the end.
+  /// The bytes from which the drain is woken at once. Fewer bytes wait for the end of its turn, or of the document.
   private static let much = 128 << 10
   private let state = LockedCondition(State())
   private let progress: PassProgress?
 
-  /// - Parameter progress: is told how far it is; nil for what is not the feed itself.
+  /// - Parameter progress: learns how many bytes have come; `nil` for documents other than the feed.
   init(progress: PassProgress? = nil) {
     self.progress = progress
   }
 
-  /// Of the response whose bytes come, or came.
+  /// The head of the response whose bytes come, or came.
   var head: ResponseHead? { state.withLock { $0.head } }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
@@ -52,15 +52,15 @@ final class FeedReceiver: DownloadReceiver {
     state.change { $0.outcome = outcome }
   }
 
-  /// So long nothing else is looked at.
+  /// The longest time that a drain waits before it returns.
   static let turn = Duration.milliseconds(250)
 
-  /// Moves what comes into `spool`, for as long as something comes.
+  /// Moves bytes into `spool` as they come.
   ///
   /// - Parameters:
-  ///   - stop: looked at each time.
-  ///   - each: called with the bytes, in their order.
-  /// - Returns: nil when the turn is over, or so much came in it that others should have theirs: call it again.
+  ///   - stop: checked at each step.
+  ///   - each: called with the bytes, in order.
+  /// - Returns: the outcome; `nil` when the turn is over, or so many bytes came that others should have a turn. Then call it again.
   func drain(
     into spool: SpoolFile, id: DownloadID, downloader: any Downloading, stop: StopFlag,
     each: ([UInt8]) -> Void = { _ in }

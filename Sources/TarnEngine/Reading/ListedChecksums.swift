@@ -1,15 +1,15 @@
 import TarnCore
 
-/// The files of one listing of a directory index that by their names hold digests of the files beside them.
+/// The files in one listing of a directory index whose names say that they hold digests of the files beside them.
 struct ListedChecksums {
   private var lists: [ChecksumFile] = []
-  /// Those of one file, by that file: the one with the strongest digest.
+  /// The checksum files for one file each, by that file. The one with the strongest digest is kept.
   private var single: [RelativePath: ChecksumFile] = [:]
-  /// What tells the versions of the files, as far as it is kept: hashes of both, whose seed nobody knows.
+  /// Hashes of the files' paths and fingerprints, as far as they are kept. Their seed is random.
   private var fingerprints: [Int: Int] = [:]
   private let filter: PathFilter
 
-  /// Of one listing, each.
+  /// The most of each kind in one listing.
   static let most = 10_000
 
   init(filter: PathFilter) {
@@ -21,7 +21,7 @@ struct ListedChecksums {
     if fingerprints.count < Self.most, entry.hasFingerprint {
       fingerprints[entry.path.hashValue] = entry.fingerprint.hashValue
     }
-    // Who leaves a list out goes without it. What `include` does not name may still say what is right.
+    // An excluded list is not read. A list that `include` does not name is still read, because it may have digests of wanted files.
     guard let list = ChecksumFile(entry), filter.exclude.matches(entry.path) != true,
       entry.size ?? 0 <= FeedReader.mostListingBytes
     else { return }
@@ -34,13 +34,13 @@ struct ListedChecksums {
     single[file] = list
   }
 
-  /// In the order in which they are asked: the lists of a directory before what speaks of one file.
+  /// Returns the checksum files in the order in which they are fetched: lists of a directory before those for one file.
   func wanted() -> [ChecksumFile] {
     lists + single.values.sorted { $0.entry.path < $1.entry.path }
   }
 
-  /// The digest that a file was verified against, where neither it nor what held its digest has changed since: it need not be asked
-  /// for again.
+  /// Returns the digest that a file was verified against. `nil` when the file or its checksum file has changed since, so that the
+  /// digest must be fetched.
   func known(_ list: ChecksumFile, _ ledger: any LedgerPort) throws -> Digest? {
     guard let file = list.file, let fingerprint = fingerprints[file.hashValue],
       list.entry.hasFingerprint, let row = try ledger.row(file), row.isVerified,
@@ -52,11 +52,11 @@ struct ListedChecksums {
 }
 
 extension ChecksumFile {
-  /// One that does not say its kind is mostly of a strong one.
+  /// The strength of the digest. A checksum file that does not name its algorithm is mostly of a strong one.
   fileprivate var strength: DigestAlgorithm { algorithm ?? .sha256 }
 }
 
-/// What of these could not be read in a pass: told once, at the end.
+/// The checksum files that could not be read in a pass. They are reported once, at the end.
 struct UnreadChecksums {
   private var first: (name: String, reason: String)?
   private var count = 0
@@ -66,7 +66,7 @@ struct UnreadChecksums {
     count += 1
   }
 
-  /// nil when all were read.
+  /// The message for the user; `nil` when all were read.
   var message: String? {
     guard let first else { return nil }
     let others = count > 1 ? "; so it is with \(Units.count(count - 1, "other list"))" : ""

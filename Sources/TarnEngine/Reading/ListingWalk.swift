@@ -1,39 +1,39 @@
 import DequeModule
 import TarnCore
 
-/// Walks the listings below a recursive index, several at a time, with limits on depth and number and a check
-/// for endless directories (a link to a directory above it). On the pass's thread.
+/// Walks the listings below a recursive index, several at a time. It limits their depth and number, and detects endless directories
+/// (links to a directory above). Used on the pass's thread.
 final class ListingWalk {
   private let reader: FeedReader
   private let sink: (FeedItem) throws -> Void
   private var queue: Deque<Listing> = []
-  /// What was not read, and why: then the manifest is not complete.
+  /// What was not read, and why. With a failure the manifest is not complete.
   private(set) var failures: [Problem] = []
   private(set) var listings = 0
-  /// There were directories that a filter leaves out.
+  /// True when a filter excluded directories.
   private(set) var hasSkipped = false
-  /// Pages that were read beyond the first of each list.
+  /// The number of pages that were read beyond the first of each list.
   private(set) var pages = 0
   private var unread = UnreadChecksums()
 
   private struct Listing {
     var url: String
     var place: RelativePath
-    /// Sums of the listings above it: one that equals an ancestor's is the same directory again.
+    /// The sums of the listings above it. One that equals an ancestor's sum is the same directory again.
     var above: [UInt64]
-    /// It is none, but a file of digests in one.
+    /// The checksum file, when this is one instead of a listing.
     var checksums: ChecksumFile?
 
     var name: [UInt8] { place.bytes + Array("/".utf8) }
   }
 
   static let mostDepth = 64
-  /// Of one list.
+  /// The most pages of one list.
   static let mostPages = 10_000
-  /// Items of a listing that are held until its sum is known.
+  /// The most items of a listing that are held until its sum is known.
   private static let mostHeld = 10_000
   static let mostListings = 1_000_000
-  /// Listings asked for at a time.
+  /// The number of listings that are requested at a time.
   private static let window = 8
 
   init(reader: FeedReader, sink: @escaping (FeedItem) throws -> Void) {
@@ -41,9 +41,9 @@ final class ListingWalk {
     self.sink = sink
   }
 
-  /// Parses the feed's own document, and its further pages; directories that they name are queued.
+  /// Parses the feed's own document and its further pages, and queues the directories that they name.
   ///
-  /// - Parameter wantsMore: whether another page is to be read, by what the first one says of the whole.
+  /// - Parameter wantsMore: returns whether another page is to be read. It gets the end of the first page.
   func root(
     _ document: FeedReader.Document, while wantsMore: (FeedEnd) throws -> Bool = { _ in true }
   ) throws -> FeedEnd {
@@ -60,14 +60,15 @@ final class ListingWalk {
     for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
     if end.isIndex { try add(checksums) }
     if let broken = end.notice, broken.code == .readInPart {
-      // What it would have named behind that is not known: no pass over it is a whole one.
+      // The entries after the broken part are not known, so no pass over this feed is complete.
       fail(Array(reader.feedName.utf8), code: broken.code.rawValue, message: broken.message)
       end.notice = nil
     }
     return end
   }
 
-  /// Reads the pages behind a document, one after the other: each names the next. A page that cannot be read ends them, and is told.
+  /// Reads the pages after a document one by one: each names the next. A page that cannot be read ends the sequence, and is
+  /// reported.
   private func readOn(
     behind first: FeedEnd, _ document: FeedReader.Document, place: RelativePath?,
     while wantsMore: () throws -> Bool, _ forward: (FeedItem) throws -> Void
@@ -86,7 +87,7 @@ final class ListingWalk {
         guard try reader.kind(of: document) == kind else {
           throw FeedFailure(code: "page-of-another-kind", message: "this page is no page of the same list")
         }
-        // It may have led elsewhere.
+        // A redirect may have led to a page that is known.
         guard document.url == next || known.insert(document.url).inserted else { throw Self.pagesLoop }
         end = try reader.parse(document, place: place, sink: forward)
         pages += 1
@@ -102,7 +103,7 @@ final class ListingWalk {
   private static let pagesLoop = FeedFailure(
     code: "pages-loop", message: "the pages of this list lead back to one of them")
 
-  /// Reads everything queued, and what that queues in turn.
+  /// Reads all queued listings, and those that they queue in turn.
   func run() throws {
     var started: Deque<(Listing, FeedReader.Pending)> = []
     while true {
@@ -132,7 +133,7 @@ final class ListingWalk {
     }
   }
 
-  /// One that breaks off says nothing: it is read to its end before anything of it is handed on.
+  /// Reads a checksum file. One that is cut off must not be used, so it is parsed to its end before anything is passed on.
   private func read(_ list: ChecksumFile, _ document: FeedReader.Document) throws {
     guard document.isWhole else {
       throw FeedFailure(
@@ -151,7 +152,7 @@ final class ListingWalk {
     }
   }
 
-  /// It could not be read: its files come without its digests, and that is told.
+  /// Handles a checksum file that could not be read: its files come without its digests, which is reported.
   private func leave(_ list: ChecksumFile, _ error: any Error) throws {
     switch error {
     case let failure as FeedFailure:
@@ -162,13 +163,13 @@ final class ListingWalk {
     }
   }
 
-  /// Tells what could not be read of them.
+  /// Reports the checksum files that could not be read.
   private func tellUnread() {
     if let message = unread.message { reader.pass.observer.notice("checksums-not-read", message) }
   }
 
-  /// Nothing of a directory that holds itself is handed on: its items are held until its sum is known. A very long listing is read
-  /// twice for that.
+  /// Parses a listing. Items of a directory that contains itself must not be passed on, so they are held until the sum is known. A
+  /// very long listing is parsed twice instead.
   private func parse(_ listing: Listing, _ document: FeedReader.Document) throws {
     var sum = ListingSum()
     var items: [FeedItem] = []
@@ -196,14 +197,14 @@ final class ListingWalk {
     }
     try readOn(behind: end, document, place: listing.place, while: { true }, forward)
     try add(checksums)
-    // Links are never known to be all, which the feed itself says already.
+    // A list of links is never known to be complete, which the feed itself says already.
     if !end.isComplete, reader.policy.format != .links {
       throw FeedFailure(code: "listing-incomplete", message: end.incompleteReason)
     }
   }
 
-  /// The same files as in a directory above, or the same directories and no file so many times on end. It stays a
-  /// guess, so nothing is deleted on it: the listing counts as not read.
+  /// Returns whether the listing has the same files as a directory above it, or the same directories and no file many times in a
+  /// row. This is a guess, so nothing is deleted because of it: the listing counts as not read.
   private func isLoop(_ sum: ListingSum, above: [UInt64]) -> Bool {
     let repeats = above.count { $0 == sum.value }
     return sum.hasFiles ? repeats > 0 : !sum.isEmpty && repeats >= Self.mostEmptyRepeats
@@ -212,7 +213,7 @@ final class ListingWalk {
   private static let mostEmptyRepeats = 8
 
   private func add(url: String, place: RelativePath, above: [UInt64]) {
-    // Nothing below it is wanted.
+    // The filter excludes everything below it.
     guard !reader.policy.filter.exclude.matches(directory: place) else {
       hasSkipped = true
       return
@@ -227,8 +228,10 @@ final class ListingWalk {
     }
   }
 
-  /// - Parameter name: of a listing, or the address of a page.
-  /// - Throws: what ends the whole walk.
+  /// Reports a failure.
+  ///
+  /// - Parameter name: the name of a listing, or the address of a page.
+  /// - Throws: errors that end the whole walk.
   private func fail(_ name: [UInt8], _ error: any Error) throws {
     switch error {
     case let failure as FeedFailure: fail(name, code: failure.code, message: failure.message)
@@ -245,7 +248,7 @@ final class ListingWalk {
   }
 }
 
-/// A sum over what a listing says, in any order.
+/// A sum over the items of a listing, in any order.
 private struct ListingSum {
   private(set) var value: UInt64 = 0
   private(set) var isEmpty = true

@@ -1,27 +1,27 @@
 import TarnCore
 import TarnRuntime
 
-/// Which file of the ledger an enclosure is: by guid, then by URL, then by title and date. Each rule goes
-/// over the whole feed before the next one, and takes no row that a stronger rule has claimed: feeds name the newest item
-/// first, and a weak likeness must not take the row of an item that is named further down.
+/// Finds the file of the ledger for each enclosure: by guid, then by URL, then by title and date. Each rule is applied to the whole
+/// feed before the next one, and takes no row that a stronger rule has claimed. Feeds name the newest item first, and a weak match
+/// must not take the row of an item further down.
 struct Recognition {
   private let ports: PassPorts
   private let policy: PassPolicy
   private let feedTitle: [UInt8]
-  /// Guids that several items of this feed carry say nothing.
+  /// The guids that several items of this feed carry, which identify nothing.
   private var commonGuids: Set<[UInt8]> = []
-  /// All that this feed carries.
+  /// All guids of this feed.
   private var guids: Set<[UInt8]> = []
-  /// URLs that differ in the query only: there the query counts.
+  /// The URLs that differ only in the query, which therefore counts.
   private var commonPlaces: Set<[UInt8]> = []
-  /// What the items without a guid are known by, beside their URLs.
+  /// The titles and dates of all items, which identify items without a guid besides their URLs.
   private var titles: Set<Title> = []
-  /// By the number of the enclosure.
+  /// The rows that were found, by the number of the enclosure.
   private var found: [Int: (row: NameRow, rule: NameRow.Rule)] = [:]
   private var taken: Set<RelativePath> = []
-  /// Portable names that are taken, as file systems see them that do not tell case; nil until one is to be made.
+  /// The portable names that are taken, folded for file systems that ignore case. `nil` until one is needed.
   private var takenInAnyCase: Set<String>?
-  /// What `name` took for known, and which may be another.
+  /// The enclosures that `name` took for known and that may be others.
   private(set) var doubts: [WindowCatalog.Doubt] = []
 
   private struct Title: Hashable {
@@ -64,7 +64,9 @@ struct Recognition {
     }
   }
 
-  /// - Parameter now: when it is seen, if it is seen first.
+  /// Returns the name of an enclosure.
+  ///
+  /// - Parameter now: the time of first sight, for a new one.
   mutating func name(of enclosure: Enclosure, at index: Int, now: Timestamp) throws -> Answer {
     guard let (known, rule) = found[index] else { return try make(enclosure, now: now) }
     if mayBeAnother(known, enclosure) {
@@ -98,7 +100,7 @@ struct Recognition {
       let rows = try free(ports.ledger.names(place: enclosure.place, limit: Self.mostLikely)).filter {
         !contradicts($0, enclosure)
       }
-      // Without its query the URL has to be the only one of its kind, here and in the ledger.
+      // Without its query the URL must be unique, both in the feed and in the ledger.
       let isOnly = rows.count == 1 && !commonPlaces.contains(enclosure.place)
       return isOnly && isLike(rows[0], enclosure) ? rows[0] : nil
     case .titleDate:
@@ -110,13 +112,13 @@ struct Recognition {
     }
   }
 
-  /// Another item, for the feed still names the one that the row is of; or both its title and its date are others
-  /// and its guid, too, or there is none on either side; or all but its guid is another.
+  /// Returns whether a row belongs to another item. It does when its own item is still in the feed, or when title, date and guid
+  /// differ. It also does when title and date differ and neither has a guid, or when everything but the guid differs.
   private func contradicts(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
     let guid = guid(enclosure)
     guard row.guid != nil || guid != nil else {
       if hasOtherTitle(row, enclosure), hasOtherDate(row, enclosure) { return true }
-      // Some feeds have one address for all: the item that the row is of may be named further down.
+      // Some feeds use one address for all items, so the row's own item may be named further down.
       return (row.title != enclosure.title || row.date != enclosure.date)
         && titles.contains(Title(text: row.title, date: row.date))
     }
@@ -125,12 +127,12 @@ struct Recognition {
     return guids.contains(known) || (row.title != enclosure.title && row.date != enclosure.date)
   }
 
-  /// Another item under the same guid: nothing else of it is the same.
+  /// Returns whether the enclosure is another item with the same guid: title, date and URL all differ.
   private func differs(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
     hasOtherTitle(row, enclosure) && hasOtherDate(row, enclosure) && row.url != enclosure.url
   }
 
-  /// Two of its title, date and URL are others, or nothing but its URL says that it is the same.
+  /// Returns whether a match is doubtful: two of title, date and URL differ, or nothing but the URL matches.
   private func mayBeAnother(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
     let (hasOtherDate, hasOtherURL) = (hasOtherDate(row, enclosure), row.url != enclosure.url)
     guard hasOtherTitle(row, enclosure) else { return hasOtherDate && (hasOtherURL || row.guid == nil) }
@@ -146,14 +148,14 @@ struct Recognition {
     return known != date
   }
 
-  /// Where only the query differs, the guid or title and date have to agree.
+  /// Returns whether the rest matches. When only the query differs, the guid or title and date must match.
   private func isLike(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
     if row.url == enclosure.url || row.url == row.place || enclosure.url == enclosure.place { return true }
     if let known = row.guid, known == guid(enclosure) { return true }
     return row.title == enclosure.title && row.date == enclosure.date
   }
 
-  /// Rows of one URL without its query that are looked at: one program may serve all files of a feed.
+  /// The most rows that are examined for one URL without its query: one program may serve all files of a feed.
   private static let mostLikely = 64
 
   private func free(_ rows: [NameRow]) -> [NameRow] {

@@ -1,54 +1,55 @@
 import TarnCore
 import TarnRuntime
 
-/// The files of a window: known again or named, and held to `--keep` and `--max-age`. A window is short, so it is held
-/// in memory, up to a limit. On the pass's thread.
+/// The files of a window, which are recognised or named, and limited by `--keep` and `--max-age`. A window is short, so it is held
+/// in memory, up to a limit. Used on the pass's thread.
 final class WindowCatalog {
   private let pass: Pass
   private let policy: PassPolicy
   private let isAnotherFeed: Bool
   private var enclosures: [Enclosure] = []
-  /// What tells an enclosure from one that is the same word for word.
+  /// Identifies enclosures, so that verbatim repetitions are skipped.
   private var seen: Set<[UInt8]> = []
 
-  /// More files are no window.
+  /// The most files of a window.
   static let most = 100_000
 
   struct Resolution {
-    /// By path.
+    /// The wanted entries, sorted by path.
     var entries: [Entry] = []
-    /// No name that is taken can be made.
+    /// The items for which no free name can be made.
     var refused: [Refusal] = []
-    /// Placed earlier, and now older than what is kept.
+    /// The files that were placed earlier and are now older than what is kept.
     var expired: Set<RelativePath> = []
-    /// nil without `keep`.
+    /// The files that `keep` asks for; `nil` without `keep`.
     var newest: Newest?
-    /// What the ledger has to learn once the feed is accepted.
+    /// The names that the ledger gets once the feed is accepted.
     var names: [NameRow] = []
-    /// In the window, and older than what is kept.
+    /// The number of items in the window that are older than what is kept.
     var tooOld = 0
-    /// Files that are known and whose items say other things by now.
+    /// Known files whose items have changed.
     var doubts: [Doubt] = []
   }
 
-  /// The files that `keep` asks for, and those that make way for them: a promise that is not kept empties no folder.
+  /// The files that `keep` asks for, and those that make way for them. The latter stay while new files are missing, so that no
+  /// folder is emptied.
   struct Newest {
-    /// So many are to be there.
+    /// The number of files to keep.
     let most: Int
     let wanted: [RelativePath]
-    /// Placed earlier, and expired by their number alone, the newest first.
+    /// The files that were placed earlier and expired by their number alone, the newest first.
     let expired: [RelativePath]
 
-    /// Those of the expired that stay, for of the wanted ones too few have come.
+    /// Returns the expired files that stay, because too few of the wanted ones have come.
     ///
-    /// - Parameter placed: all files that have a row. One that the user deleted has it, too: it is missed by nobody.
+    /// - Parameter placed: all files that have a row. A file that the user deleted has one, too, so it does not count as missing.
     func spared(_ placed: Set<RelativePath>) -> Set<RelativePath> {
       let missing = most - wanted.count { placed.contains($0) }
       return Set(expired.lazy.filter(placed.contains).prefix(max(0, missing)))
     }
   }
 
-  /// An item that is taken for a file that is there, although two of its title, date and address are others.
+  /// An item that is taken for an existing file although two of its title, date and address differ.
   struct Doubt {
     static let mostShown = 3
 
@@ -56,25 +57,26 @@ final class WindowCatalog {
     var path: RelativePath
   }
 
-  /// - Parameter isAnotherFeed: the mirror followed one of another address so far.
+  /// - Parameter isAnotherFeed: true when the mirror followed a feed at another address so far.
   init(_ pass: Pass, isAnotherFeed: Bool) {
     self.pass = pass
     policy = pass.request.policy
     self.isAnotherFeed = isAnotherFeed
   }
 
-  /// Files that the pages before named, and those of them that are wanted; nil before the first.
+  /// The number of files that the earlier pages named, and of the wanted ones among them; `nil` before the first page.
   private var before: (named: Int, wanted: Int)?
 
-  /// Pages in a row that named no file, or none that an earlier page had not named.
+  /// The number of pages in a row without any file, or without any new one.
   private var pagesWithoutNews = 0
   private static let mostPagesWithoutNews = 8
 
-  /// The pages went on, and were not read to their end.
+  /// True when the pages continued and were not all read.
   var hasGivenUp: Bool { pagesWithoutNews > Self.mostPagesWithoutNews }
 
-  /// Whether another page is to be read: those read so far name fewer wanted files than are to be kept. Pages of text alone may stand
-  /// between. A page that is too old ends it, or that named nothing wanted where older files that are there make up the number.
+  /// Returns whether another page is to be read: those read so far name fewer wanted files than are to be kept. Pages of text alone
+  /// may come between. A page that is too old ends the reading. So does one without new wanted files when older existing files make
+  /// up the number.
   func wantsMore(title: [UInt8]) throws -> Bool {
     guard let keep = policy.window.keep else { return false }
     pagesWithoutNews = enclosures.count > before?.named ?? -1 ? 0 : pagesWithoutNews + 1
@@ -98,9 +100,11 @@ final class WindowCatalog {
     enclosures.append(enclosure)
   }
 
-  /// - Parameter title: of the feed, for templates that name it.
+  /// Resolves all enclosures.
+  ///
+  /// - Parameter title: the title of the feed, for templates that use it.
   func resolve(title: [UInt8]) throws -> Resolution {
-    // One moment for all: else the files that are read last would be the newest.
+    // All get the same time. Otherwise the files that are read last would be the newest.
     let now = pass.ports.now
     let order = WindowOrder(
       dates: enclosures.map { enclosure in enclosure.date.flatMap { $0 <= now ? $0 : nil } })
@@ -123,7 +127,7 @@ final class WindowCatalog {
     for (index, var name) in new {
       if !name.hasDate(by: now) { name.first = firstSights[index] }
       found.append((enclosures[index], name, order.rank(of: index)))
-      // Also of what is not kept: at another first sight it would be the newest of all.
+      // This includes files that are not kept: with a later first sight they would be the newest of all.
       resolution.names.append(name)
     }
     resolution.doubts = recognition.doubts
@@ -154,8 +158,8 @@ final class WindowCatalog {
     return resolution
   }
 
-  /// Which paths are young enough, those included that the feed has dropped. Of the files of an earlier feed `keep` holds what
-  /// its own leave room for.
+  /// Returns the paths that are young enough, including those that the feed has dropped. `keep` retains files of an earlier feed
+  /// only as far as this feed's own leave room.
   private func retain(
     _ names: [(row: NameRow, rank: Int)], dropped: [NameRow], placed: Set<RelativePath>, now: Timestamp,
     into resolution: inout Resolution
@@ -169,11 +173,11 @@ final class WindowCatalog {
       let limit = now.adding(seconds: -maxAge)
       all.removeAll { $0.age < limit }
     }
-    // What is not wanted takes no place among those that are kept.
+    // Unwanted files take no place among those that are kept.
     let unwanted = all.filter { policy.filter.excludes($0.path) }.map(\.path)
     all.removeAll { policy.filter.excludes($0.path) }
     let earlier = Set(dropped.lazy.filter { $0.rule == .earlierFeed }.map(\.path))
-    // Feeds tell seconds, and the order in the feed decides between files of one.
+    // Feeds give whole seconds, so the order in the feed decides between files of the same second.
     all.sort {
       let areEarlier = (earlier.contains($0.path), earlier.contains($1.path))
       guard areEarlier.0 == areEarlier.1 else { return areEarlier.1 }
@@ -191,8 +195,8 @@ final class WindowCatalog {
     return kept
   }
 
-  /// How old the files of the feed are, and what `keep` orders them by: an item with a date that stands above undated ones is no
-  /// older than these were when they were seen first, unless newer dates stand below it, as below one that is pinned to the top.
+  /// Returns the age of the feed's files, and the value by which `keep` orders them. An item with a date above undated ones counts
+  /// as no older than these were at first sight. This does not apply when newer dates are below it, as below a pinned item.
   private static func aged(
     _ names: [(row: NameRow, rank: Int)], now: Timestamp
   ) -> [(path: RelativePath, age: Timestamp, order: Timestamp, rank: Int)] {
@@ -210,8 +214,8 @@ final class WindowCatalog {
     }
   }
 
-  /// Time and text are those of first sight: an item that was edited, or whose URL is signed anew each time, is the
-  /// same version. Only a digest tells another.
+  /// Makes an entry. Time and text are those of first sight: an item that was edited, or whose URL is signed anew each time, is the
+  /// same version. Only a digest shows another one.
   private static func entry(_ enclosure: Enclosure, _ name: NameRow) -> Entry {
     Entry(
       path: name.path, modified: name.date, digests: enclosure.digest.map { [$0] } ?? [],

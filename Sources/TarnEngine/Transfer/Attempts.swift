@@ -1,84 +1,83 @@
 import TarnCore
 import TarnRuntime
 
-/// How the bytes of one entry are asked for: of which source, from which byte, and what follows from each answer. A value: it decides,
-/// and whoever owns it acts.
+/// Decides how to request the bytes of one entry: from which source, from which byte, and what follows from each answer. This is a
+/// value: it decides, and its owner acts.
 struct Attempts {
-  /// What one source told last when it failed.
+  /// The last failure of one source.
   struct Trouble: Sendable {
     var source: Int
     var code: String
     var message: String
     var isTransient = false
     var retryAfter: Int64?
-    /// A request for the rest of the file brought nothing, where one for the whole may.
+    /// True when a request for the rest of the file brought nothing, and one for the whole may succeed.
     var mayBeOfRange = false
 
-    /// The source was not asked: its host is left alone.
+    /// True when the source was not asked, because its host is in a rest period.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
   }
 
-  /// What follows from an answer.
+  /// The consequence of an answer.
   enum Step {
-    /// Whole and checked.
+    /// The file is complete and verified.
     case publish(any PartialFile, Sealed, ResponseHead?)
-    /// All bytes are at hand: only the check is left.
+    /// All bytes are at hand, and only the check is left.
     case seal
-    /// The server's version is the one that stands there.
+    /// The server's version is the one in place.
     case unchanged
-    /// Ask again at once.
+    /// Asks again at once.
     ///
-    /// - Parameter told: why, for people; nil for what concerns nobody.
+    /// - Parameter told: the reason, for people; `nil` when it concerns nobody.
     case ask(told: String?)
-    /// Ask again after so many seconds.
+    /// Asks again after this many seconds.
     ///
-    /// - Parameter isNewRound: every source has failed.
+    /// - Parameter isNewRound: true when every source has failed.
     case wait(seconds: Double, told: String, isNewRound: Bool)
-    /// There is no room for it: with nothing else at work there may be.
+    /// There is no room for the file. There may be room once nothing else is running.
     ///
-    /// - Parameter failure: nil where its size was not known, and it became larger than the room there was.
+    /// - Parameter failure: the failure; `nil` when a file of unknown size outgrew the room.
     case lacksSpace(FolderFailure?)
     /// No source is left.
     case exhausted(code: String, message: String)
-    /// No source would help.
+    /// Another source would not help.
     case fail(FolderFailure)
   }
 
   let action: Action
   let entry: Entry
-  /// How often all sources are asked.
+  /// The policy for asking all sources again.
   private let retry: RetryPolicy
-  /// For the length of a pause.
+  /// The randomness for the length of pauses.
   private let random: any RandomSource
-  /// Which source is asked now.
+  /// The index of the source that is asked now.
   private(set) var source = 0
-  /// Rounds over all sources so far, the running one included.
+  /// The number of rounds over all sources, including the present one.
   private var round = 1
-  /// The rung asked with now.
+  /// The rung of the present request.
   private(set) var rung = ResumeLadder.Rung.fromZero
-  /// Times that its source was asked anew, because bytes at hand were of another version or not what they should be, or hardly any
-  /// came.
+  /// The number of restarts at this source, because the bytes at hand were of another version, were wrong, or hardly any came.
   private var restarts = 0
-  /// What is proved of the bytes at hand; with none of these, what an answer said of the version that it brought.
+  /// The knowledge about the bytes at hand. Without any bytes, what an answer said about its version.
   private(set) var known: ResumeLadder.Known?
-  /// What each source that failed told last, the newest at the end.
+  /// The last failure of each source that failed, the newest at the end.
   private(set) var troubles: [Trouble] = []
-  /// The running request set a condition, so 304 is an answer to it.
+  /// True when the present request is conditional, so that 304 is a valid answer.
   private var isConditional = false
-  /// A 304 contradicted the feed: no conditions any more.
+  /// True once a 304 contradicted the feed; no conditions are sent after it.
   private var isUnconditional = false
-  /// Made from the bytes that the pass has read as its feed.
+  /// True when the file is made from the bytes that the pass has read as its feed.
   private var isOfDocument = false
-  /// Times that its place went to another mirror, because nothing came.
+  /// The number of times that its connection went to another mirror, because no bytes came.
   private var gaveWay = 0
-  /// The last answer made the bytes at hand be of no use any more.
+  /// True when the last answer made the bytes at hand useless.
   private(set) var discards = false
-  /// It brought not a byte of the file.
+  /// True when no byte of the file came.
   private var cameNothing = true
-  /// Seconds that its server asked for.
+  /// The pause in seconds that the server asked for.
   private var retryAfter: Int64?
 
-  /// More restarts than this, and the source is called unstable.
+  /// The most restarts before a source counts as unstable.
   static let mostRestarts = 3
 
   init(_ action: Action, _ entry: Entry, _ retry: RetryPolicy, _ random: any RandomSource) {
@@ -88,16 +87,16 @@ struct Attempts {
 
   var url: String { entry.sources[source].url }
 
-  /// There are bytes to go on from.
+  /// Returns whether there are bytes to continue from.
   private static func hasKept(_ known: ResumeLadder.Known?) -> Bool { known.map { $0.kept > 0 } ?? false }
 
   // MARK: Asking
 
-  /// The next request, but for its urgency.
+  /// Returns the next request, except for its urgency.
   ///
   /// - Parameters:
-  ///   - room: bytes that a file of unknown size may have; called for such a one only.
-  ///   - document: where the pass keeps the bytes that it has read as its feed; nil to ask the source.
+  ///   - room: returns the most bytes that a file of unknown size may have. Called only for such files.
+  ///   - document: the place where the pass keeps the bytes of its feed; `nil` to ask the source.
   mutating func request(room: () -> UInt64, document: String?) -> DownloadRequest {
     var request = DownloadRequest(url: document ?? url, limit: entry.size ?? max(room(), 1))
     if rung != .fromZero, let known {
@@ -116,15 +115,16 @@ struct Attempts {
     return request
   }
 
-  /// Servers label compressed files as encoded: the bytes are the file. Anything else that is sent encoded is
-  /// another file, which only a digest would tell.
+  /// Whether an encoded response is accepted. Servers label compressed files as encoded, and their bytes are the file. Any other
+  /// encoded response is another file, which only a digest would reveal.
   private var takesEncoding: Bool {
     let compressed = [".gz", ".tgz", ".bz2", ".xz", ".zst", ".br", ".Z", ".svgz", ".lzma"]
     let name = entry.path.bytes
     return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
   }
 
-  /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
+  /// The row whose validators make the request conditional, because the file in place may still be the server's version. `nil` when
+  /// a digest decides instead.
   private var conditionalRow: Row? {
     guard !isUnconditional, entry.digest == nil, entry.pieces == nil, !Self.hasKept(known),
       let row = action.row,
@@ -136,19 +136,19 @@ struct Attempts {
 
   // MARK: Bytes at hand
 
-  /// Goes on with the bytes of an earlier attempt.
+  /// Continues from the bytes of an earlier attempt.
   ///
-  /// - Returns: whether they are all of the file, and only the check is left.
+  /// - Returns: true when they are the whole file, and only the check is left.
   mutating func resume(with known: ResumeLadder.Known) -> Bool {
     self.known = known
-    // Where neither digest nor listing vouches for the bytes, only the server can.
+    // When neither digest nor listing vouches for the bytes, only the server can.
     let isVouchedFor = known.digestDecides || entry.hasFingerprint
     if isVouchedFor, let total = known.total, known.kept == total { return true }
     climb()
     return false
   }
 
-  /// The exchange was ended before its time.
+  /// Notes that the exchange was ended before its time.
   mutating func interrupt(_ end: JobEnd) {
     keep(end)
     climb()
@@ -158,14 +158,14 @@ struct Attempts {
     if let atHand = end.atHand { known = atHand.known }
   }
 
-  /// Back to the best rung for the bytes at hand.
+  /// Selects the best rung for the bytes at hand.
   private mutating func climb() { rung = ResumeLadder.rung(known, url: url) }
 
   // MARK: Answers
 
   /// Decides what follows from the end of an exchange.
   ///
-  /// - Parameter received: bytes that came for the file in it.
+  /// - Parameter received: the bytes that this exchange brought for the file.
   mutating func next(after end: JobEnd, received: UInt64) -> Step {
     let before = known
     keep(end)
@@ -188,12 +188,12 @@ struct Attempts {
       climb()
       return .wait(seconds: Double(seconds), told: told(failure.message), isNewRound: false)
     case .network(let failure, _, _):
-      // More than the space that was free then.
+      // The file is larger than the space that was free.
       if failure.code == .tooLarge, entry.size == nil {
         discard()
         return .lacksSpace(nil)
       }
-      // Nobody knows whether these bytes are the file, or its beginning.
+      // These bytes may be the whole file or only its beginning.
       if failure.code == .lengthUnknown { discard() }
       (cameNothing, retryAfter) = (received == 0, failure.retryAfter)
       return fail(failure.code.rawValue, failure.message, isTransient: failure.isTransient)
@@ -217,7 +217,7 @@ struct Attempts {
       return fail("unstable-source", text, isTransient: false)
     case .notModified where isConditional:
       guard let size = entry.size, size != action.row?.identity.size else { return .unchanged }
-      // A stale cache: the feed says another size than that of the version that it vouches for.
+      // A stale cache answers: the feed has another size than the version that it confirms.
       isUnconditional = true
       return .ask(told: nil)
     case .notModified:
@@ -230,14 +230,14 @@ struct Attempts {
     }
   }
 
-  /// Asks for what is behind a part that was shorter than asked for.
+  /// Requests what follows a part that was shorter than requested.
   private mutating func goOn(to total: UInt64, from before: ResumeLadder.Known?) -> Step {
     guard let kept = known?.kept else { return restart(hadKept: Self.hasKept(before)) }
     if !ResumeLadder.isProgress(kept - min(kept, before?.kept ?? 0), of: total) {
       restarts += 1
       guard restarts <= Self.mostRestarts else {
         let text = "ends after \(Units.grouped(kept)) of \(Units.count(total, "byte")), time and again"
-        // Once: where the rest never comes, the whole may.
+        // This happens once: when the rest never comes, the whole may.
         guard restarts > Self.mostRestarts + 1 else { return askForTheWhole(told(text)) }
         return fail("range-too-short", text, isTransient: true)
       }
@@ -246,39 +246,39 @@ struct Attempts {
     return .ask(told: nil)
   }
 
-  /// The bytes at hand are of another version: from zero, but not for ever.
+  /// Restarts from zero, because the bytes at hand are of another version. The number of restarts is limited.
   private mutating func restart(hadKept: Bool) -> Step {
     guard restarts < Self.mostRestarts, rung != .fromZero || hadKept else {
       let text = "answers with ranges that do not fit, or changes while it is read"
       return fail("unstable-source", text, isTransient: false)
     }
     restarts += 1
-    // How many the version has is known still.
+    // The size of the version is still known.
     known?.kept = 0
     known?.durable = 0
     rung = .fromZero
     return .ask(told: nil)
   }
 
-  /// - Parameter kept: what is known of the bytes at hand; nil where they are of no use.
+  /// - Parameter kept: the knowledge about the bytes at hand; `nil` when they are useless.
   private mutating func judge(
     _ failure: FolderFailure, _ kept: ResumeLadder.Known?, before: ResumeLadder.Known?
   ) -> Step {
     switch failure.code {
-    // The bytes of an earlier attempt are as they were.
+    // The bytes of an earlier attempt are unchanged.
     case .contentMismatch where kept != nil: break
     case .digestMismatch, .sizeMismatch, .contentMismatch:
       discard()
-      // Bytes of an earlier attempt were in it: they may be what is wrong.
+      // It included bytes of an earlier attempt, which may be the wrong ones.
       if Self.hasKept(before), failure.code != .contentMismatch { return restart(hadKept: true) }
     case .pieceMismatch:
-      // It began before what this source sent: bytes of an earlier attempt may be what is wrong.
+      // The bad piece began before the bytes of this source, so bytes of an earlier attempt may be wrong.
       if failure.goodPrefix ?? .max < before?.kept ?? 0, restarts < Self.mostRestarts {
         restarts += 1
         climb()
         return .ask(told: nil)
       }
-    // What does not fit must not keep others from fitting.
+    // A file that does not fit must not keep others from fitting.
     case .noSpace, .quota:
       discard()
       return .lacksSpace(failure)
@@ -287,15 +287,15 @@ struct Attempts {
     return fail(failure.code.rawValue, failure.message, isTransient: false)
   }
 
-  /// Forgets what is known of the bytes at hand, which are of no use any more.
+  /// Forgets the bytes at hand, which are useless now.
   private mutating func discard() { (known, discards) = (nil, true) }
 
   // MARK: The whole
 
-  /// Asks once more, without a range, where the request for the rest of a file was refused. The partial file stays until the whole
+  /// Asks once more without a range, when the request for the rest of a file was refused. The partial file stays until the whole
   /// one comes.
   ///
-  /// - Returns: nil when the answer has another cause.
+  /// - Returns: `nil` when the answer has another cause.
   private mutating func askWithoutRange(_ status: HTTPStatus) -> Step? {
     guard rung != .fromZero, ResumeLadder.mayGiveTheWhole(status) else { return nil }
     return askForTheWhole(told("refuses the rest of the file (\(status.code))"))
@@ -306,8 +306,8 @@ struct Attempts {
     return .ask(told: "\(reason); all of it is asked for")
   }
 
-  /// Whether a request without a range may fare better: servers, and what stands before them, fail at ranges in many ways. Of
-  /// these failures a range is no cause.
+  /// Returns whether a request without a range may succeed. Servers and proxies fail at ranges in many ways. The failures listed
+  /// here have other causes.
   private static func mayBeOfRange(_ code: String) -> Bool {
     let others: Set<DownloadFailure.Code> = [
       .resolve, .connect, .tls, .addressRefused, .urlRefused, .fileNotReadable, .hostResting, .tooLarge,
@@ -320,7 +320,7 @@ struct Attempts {
 
   private func told(_ text: String) -> String { "\(Printable.escape(url)): \(text)" }
 
-  /// One source failed: the next one, else a pause and all of them again, else the entry has no source left.
+  /// Handles the failure of a source: the next one is asked, else all again after a pause, else the entry is exhausted.
   private mutating func fail(_ code: String, _ text: String, isTransient: Bool) -> Step {
     if isOfDocument {
       isOfDocument = false
@@ -329,7 +329,7 @@ struct Attempts {
     let message = told(text)
     var trouble = Trouble(
       source: source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
-    // A server that asked for a pause is not to send more.
+    // A server that asked for a pause must not be made to send more.
     trouble.mayBeOfRange =
       cameNothing && rung != .fromZero && retryAfter == nil && Self.mayBeOfRange(code)
     if let retryAfter, !trouble.isRest { trouble.message += "; it asked for a pause of \(retryAfter) s" }
@@ -341,7 +341,7 @@ struct Attempts {
       return .ask(told: message)
     }
     guard let first = usableSource(from: 0) else { return exhaust(code, message) }
-    // A host that rests is waited for only where no other source may be back before.
+    // A resting host is waited for only when no other source may recover before.
     let asked = troubles.filter { !$0.isRest }
     let isResting = !asked.contains(where: \.isTransient)
     let waited = isResting ? troubles : asked
@@ -355,8 +355,8 @@ struct Attempts {
     return .wait(seconds: seconds, told: message, isNewRound: true)
   }
 
-  /// All sources were tried. Perhaps one of them fails only at requests for the rest of the file: else no later pass would ever get
-  /// it. Each such source is asked for the whole, once.
+  /// Handles the failure of all sources. One may fail only at requests for the rest of the file, which no later pass would then
+  /// ever complete. Each such source is asked for the whole file, once.
   private mutating func exhaust(_ code: String, _ message: String) -> Step {
     guard let trouble = troubles.first(where: \.mayBeOfRange) else {
       return .exhausted(code: code, message: message)
@@ -365,14 +365,14 @@ struct Attempts {
     return askForTheWhole(trouble.message)
   }
 
-  /// The first source from this one on that did not fail for good; nil when there is none.
+  /// Returns the first source from this one on that did not fail for good; `nil` when there is none.
   private func usableSource(from first: Int) -> Int? {
     (first..<entry.sources.count).first { source in
       troubles.allSatisfy { $0.source != source || $0.isTransient }
     }
   }
 
-  /// What went wrong, source by source; empty where nothing did.
+  /// The failures, source by source; empty when there was none.
   var troubleText: String {
     guard troubles.count > 1, entry.sources.count > 1 else { return troubles.last?.message ?? "" }
     return troubles.suffix(3).map(\.message).joined(separator: "; ")

@@ -1,9 +1,9 @@
 import TarnCore
 import TarnRuntime
 
-/// Makes the bytes of running downloads durable while they arrive, on a thread of its own, and writes into the
-/// ledger how far they are: after a power cut at most 64 MiB of a transfer are fetched again (I3). The thread begins with the first
-/// sync: most transfers need none.
+/// Makes the bytes of running downloads durable while they arrive, on a separate thread, and records their number in the ledger.
+/// After a power cut at most 64 MiB of a transfer are fetched again (I3). The thread starts with the first sync, because most
+/// transfers need none.
 final class Checkpoints: Sendable {
   /// One running download.
   final class Mark: Sendable {
@@ -18,26 +18,26 @@ final class Checkpoints: Sendable {
     let ledger: any TransferLedger
     let state: LockedCondition<State>
 
-    /// Bytes that are durable, as far as is known.
+    /// The bytes that are known to be durable.
     var durable: UInt64 { state.withLock { $0.durable } }
 
-    /// - Parameter durable: so many of its bytes are already: what an earlier exchange left unsynced counts on.
+    /// - Parameter durable: the bytes that are durable already. Bytes that an earlier exchange left unsynced count as written.
     init(_ partial: any PartialFile, path: RelativePath, durable: UInt64, ledger: any TransferLedger) {
       (self.partial, self.path, self.ledger) = (partial, path, ledger)
       state = LockedCondition(State(requested: durable, durable: durable))
     }
   }
 
-  /// Bytes after which a sync is asked for.
+  /// The bytes after which a sync is requested.
   static let step: UInt64 = 32 << 20
-  /// Bytes that may lie unsynced before the writer waits; one chunk less than the 64 MiB of I3.
+  /// The most unsynced bytes before the writer waits: one chunk less than the 64 MiB of I3.
   static let mostLag: UInt64 = 60 << 20
 
   private let thread = Locked<Lanes?>(nil)
 
   var hasThread: Bool { thread.withLock { $0 != nil } }
 
-  /// Called after each write, on the writer's thread; blocks while the disk is too far behind.
+  /// Must be called after each write, on the writer's thread. Blocks while the disk is too far behind.
   func wrote(_ mark: Mark, upTo length: UInt64) {
     let isDue = mark.state.withLock { state -> Bool in
       guard !state.isSyncing, length >= state.requested + Self.step else { return false }
@@ -52,7 +52,7 @@ final class Checkpoints: Sendable {
     }
   }
 
-  /// No more bytes: a sync that runs is waited for, so that the file can be closed.
+  /// Ends the syncs of a download. Waits for a running one, so that the file can be closed.
   func forget(_ mark: Mark) {
     mark.state.withLock { $0.isOver = true }
     mark.state.wait { $0.isSyncing ? nil : () }
@@ -62,7 +62,7 @@ final class Checkpoints: Sendable {
     thread.withLock { $0 }?.close()
   }
 
-  /// Where no thread can be made the writer waits for its sync.
+  /// Starts a sync. When no thread can be made, the writer waits for it.
   private func begin(_ mark: Mark) {
     let lane = thread.withLock { thread -> Lanes? in
       if thread == nil { thread = try? Lanes(name: "tarn-sync", count: 1) }
@@ -72,7 +72,7 @@ final class Checkpoints: Sendable {
   }
 
   private func sync(_ mark: Mark) {
-    // A sync or a write that fails is met again, and reported, when the file is made durable to be published.
+    // A sync or write that fails fails again, and is reported, when the file is made durable to be published.
     let durable = mark.state.withLock { $0.isOver } ? nil : try? mark.partial.sync()
     if let durable { try? mark.ledger.apply([.durable(path: mark.path, bytes: durable)]) }
     mark.state.change { state in

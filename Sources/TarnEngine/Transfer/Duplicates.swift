@@ -1,27 +1,26 @@
 import TarnCore
 
-/// Which contents the jobs of a folder bring, so that the same bytes are fetched once and copied from then on. Its memory is
-/// bounded.
+/// Tracks the contents that a folder's jobs bring, so that equal bytes are fetched once and then copied. Its memory is bounded.
 ///
-/// One job asks for the contents, the others wait. Each failure lets some more of them ask, so that sources that work
-/// are asked once, and sources that fail do not wait for one another for long.
+/// One job asks for the contents and the others wait. Each failure lets some more of them ask. So working sources are asked once,
+/// and failing sources do not delay each other for long.
 struct Duplicates: Hashable {
-  /// What a file is to hold.
+  /// The contents that a file is to have.
   struct Contents: Hashable {
-    /// The first eight bytes of its digest; two that share them cost a look into the ledger.
+    /// The first eight bytes of the digest. A collision costs a look into the ledger.
     let key: UInt64
-    /// Another request for it would cost more than to wait.
+    /// True when another request would cost more than waiting.
     fileprivate let isWaitedFor: Bool
 
     private static let leastSize: UInt64 = 64 << 10
 
-    /// - Parameter size: in bytes; nil where it is not known.
+    /// - Parameter size: the size in bytes; `nil` when it is not known.
     init(digest: Digest, size: UInt64?) {
       key = digest.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
       isWaitedFor = size.map { $0 >= Self.leastSize } ?? true
     }
 
-    /// nil where no digest tells them.
+    /// Makes the contents of an entry; `nil` when it has no digest.
     init?(_ entry: Entry) {
       guard let digest = entry.digest else { return nil }
       self.init(digest: digest, size: entry.size)
@@ -34,9 +33,9 @@ struct Duplicates: Hashable {
   private struct Coming: Hashable {
     var asking: Set<UInt64> = []
     var waiting: [UInt64] = []
-    /// How many more may ask.
+    /// The number of further jobs that may ask.
     var allowed = 0
-    /// Somebody in a hurry waits for them, or did.
+    /// True once an urgent job has waited for them.
     var isHurried = false
   }
 
@@ -45,23 +44,23 @@ struct Duplicates: Hashable {
   private(set) var waitingCount = 0
 
   private static let mostPlaced = 1 << 18
-  /// How many more ask after a failure: 4,096 all ask after four that follow one another.
+  /// The number of further jobs that may ask after a failure. Of 4,096 jobs all ask after four failures in a row.
   static let widening = 8
 
   enum Verdict {
-    /// Nobody brought it so far, or what there is failed.
+    /// No job has brought the contents so far, or those that exist have failed.
     case first
-    /// In place by now, so it can be copied.
+    /// The contents are in place and can be copied.
     case placed
-    /// On its way; `failed` or `over` gives the job back.
+    /// The contents are on their way. `failed` or `over` returns the job later.
     case wait
-    /// On its way, and no more can wait.
+    /// The contents are on their way, and no more jobs can wait.
     case full
   }
 
   /// - Parameters:
-  ///   - mostWaiting: jobs that may wait at a time.
-  ///   - mustBegin: asks itself rather than be told `full`.
+  ///   - mostWaiting: the most jobs that may wait at a time.
+  ///   - mustBegin: true to ask rather than return `full`.
   mutating func admit(_ id: UInt64, _ contents: Contents?, mostWaiting: Int, mustBegin: Bool) -> Verdict {
     guard let contents else { return .first }
     let key = contents.key
@@ -82,9 +81,9 @@ struct Duplicates: Hashable {
 
   func isPlaced(_ contents: Contents) -> Bool { placed.contains(contents.key) }
 
-  /// Somebody waits who is in a hurry.
+  /// Notes that an urgent job waits.
   ///
-  /// - Returns: those that ask for it; `isHurried` tells it who asks later.
+  /// - Returns: the jobs that ask for the contents. Later ones learn it from `isHurried`.
   mutating func hurry(_ contents: Contents?) -> Set<UInt64> {
     guard let key = contents?.key else { return [] }
     coming[key]?.isHurried = true
@@ -93,24 +92,24 @@ struct Duplicates: Hashable {
 
   func isHurried(_ contents: Contents?) -> Bool { contents.flatMap { coming[$0.key]?.isHurried } ?? false }
 
-  /// The job did not find them in the folder any more, and asks for them.
+  /// Notes that the job no longer found the contents in the folder and asks for them.
   mutating func lost(_ id: UInt64, _ contents: Contents?) {
     guard let contents, placed.remove(contents.key) != nil, contents.isWaitedFor else { return }
     coming[contents.key] = Coming(asking: [id])
   }
 
-  /// The job has to try again later.
+  /// Notes that the job has to try again later.
   ///
-  /// - Returns: those that need not wait any more.
+  /// - Returns: the jobs that need not wait any more.
   mutating func failed(_ id: UInt64, _ contents: Contents?) -> [UInt64] {
     guard let key = contents?.key, coming[key]?.asking.contains(id) == true else { return [] }
     return widen(key)
   }
 
-  /// The job has ended, one way or the other.
+  /// Notes that the job has ended.
   ///
-  /// - Parameter isPlaced: its bytes stand in the folder.
-  /// - Returns: the jobs that need not wait any more, and those that ask for what is in place.
+  /// - Parameter isPlaced: true when its bytes are in the folder.
+  /// - Returns: the jobs that need not wait any more, and those that ask for what is now in place.
   mutating func over(
     _ id: UInt64, _ contents: Contents?, isPlaced: Bool
   ) -> (ready: [UInt64], asking: Set<UInt64>) {
@@ -128,7 +127,7 @@ struct Duplicates: Hashable {
     return (ready, [])
   }
 
-  /// A job that waits is not wanted any more.
+  /// Removes a waiting job that is no longer wanted.
   mutating func forget(_ id: UInt64, _ contents: Contents?) {
     guard let key = contents?.key, let index = coming[key]?.waiting.firstIndex(of: id) else { return }
     coming[key]?.waiting.remove(at: index)
@@ -148,29 +147,29 @@ struct Duplicates: Hashable {
   }
 }
 
-/// Regular files of the folder that nobody recorded and nobody wants, or that stand where another one was recorded: a user
-/// may have renamed what is wanted.
+/// Regular files of the folder that are not recorded and not wanted, or that replaced another recorded file. A user may have
+/// renamed a wanted file.
 struct UnrecordedFiles: Sendable {
   struct File: Sendable {
     var path: RelativePath
     var identity: FileIdentity
   }
 
-  /// Of one size, in the order of their paths; and where each inode is among them.
+  /// The files of one size, in the order of their paths, and the positions of each inode among them.
   private struct OfSize {
     var all: [File] = []
     var places: [UInt64: [Int]] = [:]
   }
 
   private var bySize: [UInt64: OfSize] = [:]
-  /// By inode: those in the place of another file. They make way, so nothing else is looked for in them.
+  /// The files that replaced another one, by inode. They make way, so no other contents are searched in them.
   private var inPlaceOfOthers: [UInt64: [File]] = [:]
   private var count = 0
   private static let most = 100_000
-  /// Files read for one entry.
+  /// The most files that are read for one entry.
   private static let mostTried = 4
 
-  /// - Parameter isInPlaceOfAnother: its path is recorded, and it is not as that row says.
+  /// - Parameter isInPlaceOfAnother: true when its path is recorded and it does not match that row.
   mutating func add(_ present: Present, isInPlaceOfAnother: Bool = false) {
     guard count < Self.most, present.kind == .regular, present.identity.size > 0 else { return }
     count += 1
@@ -184,7 +183,7 @@ struct UnrecordedFiles: Sendable {
     bySize[present.identity.size] = group
   }
 
-  /// Those that may hold an entry's bytes, the file that Tarn placed for it before the others.
+  /// Returns the files that may have an entry's bytes, beginning with the file that Tarn placed for it.
   func candidates(_ entry: Entry, row: Row?) -> [File] {
     let wasPlaced = row.map { entry.digests.contains($0.digest) } ?? false
     guard let size = entry.size ?? (wasPlaced ? row?.identity.size : nil) else { return [] }

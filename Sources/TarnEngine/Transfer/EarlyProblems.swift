@@ -1,19 +1,19 @@
 import TarnCore
 
-/// Problems of a pass at work, gathered for the ledger, which names them before the pass ends. Memory is bounded, and so is what
-/// is written: beyond what a report names they are only counted.
+/// Collects the problems of a running pass for the ledger, which gets them before the pass ends. Memory and writes are bounded:
+/// problems beyond those that a report names are only counted.
 struct EarlyProblems {
-  /// By name; those that are settled by now are gone.
+  /// The problems by name, without those that are settled by now.
   private(set) var standing: [[UInt8]: Problem] = [:]
-  /// What the ledger is to learn; nil: there is none of this name any more.
+  /// The changes for the ledger by name; `nil` for a problem that is gone.
   private var changes: [[UInt8]: Problem?] = [:]
-  /// Of what was found while the plan was made.
+  /// The unnamed problems that were found while the plan was made.
   private let unnamedBefore: UnnamedProblems
   private let most: Int
-  /// When the pass began.
+  /// The time when the pass began.
   private let began: Timestamp
 
-  /// - Parameter report: has what was found while the plan was made.
+  /// - Parameter report: a report with the problems that were found while the plan was made.
   init(_ report: PassReport) {
     unnamedBefore = report.unnamed
     began = report.started
@@ -27,15 +27,15 @@ struct EarlyProblems {
     changes[problem.name] = problem
   }
 
-  /// What failed is in place by now, or is tried again.
+  /// Removes the problem of an entry that is in place by now, or is retried.
   mutating func forget(_ name: [UInt8]) {
     guard standing.removeValue(forKey: name) != nil else { return }
     changes[name] = .some(nil)
   }
 
-  /// What the ledger is to learn since this was asked last.
+  /// Returns the changes for the ledger since the last call.
   ///
-  /// - Parameter counts: of the pass's problems since the plan was made, by kind.
+  /// - Parameter counts: the pass's problems since the plan was made, by kind.
   mutating func takeChanges(counts: [Problem.Kind: Int]) -> [LedgerChange] {
     defer { changes = [:] }
     let told = changes.map { name, problem in

@@ -1,20 +1,20 @@
 import TarnCore
 import TarnRuntime
 
-/// The engine's thread: does what its `TransferState` says, and tells it what came of it. It owns the lanes, the publisher and the
-/// partial files. All its state is confined to it; other threads speak to it through the inbox.
+/// The engine's thread. It does what its `TransferState` says, and reports the results to it. It owns the lanes, the publisher and
+/// the partial files. All its state is confined to it; other threads use the inbox.
 final class EngineThread {
   private let inbox: LockedCondition<TransferEngine.Inbox>
   private let promises: SpaceBudget.Promises
   private let post: @Sendable (JobMessage) -> Void
   private var state = TransferState()
-  /// Those that the state has.
+  /// The jobs of the state, by their numbers.
   private var jobs: [UInt64: Job] = [:]
   private var claims: [UInt64: PathClaim] = [:]
   private var lastJob: UInt64
-  /// Jobs that are not for the first lane alone.
+  /// The number of jobs so far that are not for the first lane alone.
   private var othersBegun = 0
-  /// Those that have begun, each with its turn.
+  /// The submissions that have begun, in the order of their turns.
   private var submissions: [Transfers] = []
   private var queues = SubmissionQueues()
   private var isQueuesTurn = true
@@ -42,9 +42,9 @@ final class EngineThread {
     } while !isOver()
   }
 
-  /// There is no thread to run on: whoever submits hears so.
+  /// Refuses all submissions, because there is no thread to run on.
   ///
-  /// - Returns: false where somebody waits for paths: without a thread nobody can keep them for him.
+  /// - Returns: false while somebody waits for paths: without a thread nobody can keep them for that client.
   func refuseAll(_ failure: PassFailure) -> Bool {
     refuse(failure, opensClaims: false)
     return isOver()
@@ -67,7 +67,7 @@ final class EngineThread {
       { [inbox] order, path, answer in inbox.change { $0.messages.append(.steer(order, path, answer)) } })
   }
 
-  /// What is made once the first transfer needs it.
+  /// Returns the workshop, which is made when the first transfer needs it.
   private func openWorkshop() throws -> Workshop {
     if let workshop { return workshop }
     let made = try Workshop(post: post)
@@ -82,13 +82,13 @@ final class EngineThread {
       blocks: workshop.blocks, space: submission.space, post: post)
   }
 
-  /// Nothing is submitted any more: all threads end.
+  /// Ends all threads, because nothing is submitted any more.
   private func end() {
     guard let workshop = workshop.take() else { return }
     workshop.close()
   }
 
-  /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
+  /// Ends all submissions with the reason why the folder, the ledger or a thread is not available.
   private func refuse(_ failure: PassFailure, opensClaims: Bool = true) {
     for job in jobs.values { job.download.map(job.submission.client.downloader.cancel) }
     end()
@@ -119,7 +119,7 @@ final class EngineThread {
   private func isOver() -> Bool {
     inbox.change { inbox in
       inbox.lastJob = lastJob
-      // What is left of exchanges that nobody waits for means nothing any more.
+      // Messages of exchanges that nobody waits for are obsolete.
       let messages = inbox.messages
       inbox.messages = []
       for message in messages {
@@ -140,7 +140,7 @@ final class EngineThread {
       try handleMail(waiting: hasMore ? .zero : longestWait)
       if let now = clock?.monotonic() { try perform(state.tick(now)) }
       hasMore = false
-      // Plans that have begun and plans that wait go first in turns.
+      // Running and queued plans take turns in going first.
       isQueuesTurn.toggle()
       if isQueuesTurn { hasMore = try beginQueued() }
       for transfers in submissions where try advance(transfers) { hasMore = true }
@@ -156,25 +156,24 @@ final class EngineThread {
 
   // MARK: What begins
 
-  /// Actions at work at a time: enough for a group that gets its names and one that is made durable, and for the next one on its
-  /// way meanwhile.
+  /// The most actions at a time: enough for a group that is renamed, one that is made durable, and the next one meanwhile.
   ///
-  /// Each may hold a file and a connection, and some descriptors are the process's own.
+  /// Each may hold a file and a connection, and the process itself needs some descriptors.
   private let most = min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2))
-  /// Those of urgent clients beside them.
+  /// The most actions of urgent clients besides these.
   private var mostUrgent: Int { max(1, min(256, most / 4)) }
-  /// Of these, how many may be on their way: what they bring waits in memory for its lane.
+  /// The most of these that may be in transfer: what they bring waits in memory for its lane.
   private static let mostOnTheWay = PublishThread.largestGroup * 3 / 2
-  /// Actions that one submission begins before others have their turn.
+  /// The most actions that one submission begins before others have their turn.
   private static let handful = 512
 
-  /// Another job may be at work beside those that are.
+  /// Returns whether another job may begin now.
   private func hasPlace(_ submission: Submission) -> Bool {
     let load = state.load(isUrgent: submission.isUrgent)
     guard load.active - load.publishing < Self.mostOnTheWay else { return false }
     guard submission.isUrgent else { return load.active < most }
     guard load.active < mostUrgent else { return false }
-    // Half of what others leave, so that there is always something left for the next one.
+    // A submission takes half of what others leave, so that some is always left for the next one.
     let own = state.clients[submission.id]?.active ?? 0
     return own < max(1, (mostUrgent - (load.active - own)) / 2)
   }
@@ -193,7 +192,7 @@ final class EngineThread {
     return hasMore
   }
 
-  /// Those that were stopped while they waited need no place to end.
+  /// Moves stopped submissions out of the queue, because they need no place to end.
   private func beginStopped() {
     for isUrgent in [true, false] {
       submissions += queues[isUrgent: isUrgent].filter { $0.submission.stop.isSet }
@@ -201,7 +200,7 @@ final class EngineThread {
     }
   }
 
-  /// Begins what may begin, phase by phase; at the end of the last one it is over.
+  /// Begins what may begin, phase by phase. After the last phase the submission is over.
   ///
   /// - Returns: true when more of it may begin at once.
   private func advance(_ transfers: Transfers) throws -> Bool {
@@ -210,16 +209,16 @@ final class EngineThread {
       if try fill(submission) { return true }
       if submission.stop.isSet { try perform(state.stop(client)) }
       let isThrough = submission.stop.isSet || submission.plan.isThrough
-      // Nothing more of the phase is adopted; and what was is a duplicate as good as any.
+      // No more of this phase is adopted, and what was adopted can serve as a duplicate.
       if isThrough { try submission.flushAdoptions(isTaken: isGoingOn) }
       guard isThrough || state.isCramped(client), state.isIdle(client) else { return false }
       if !submission.stop.isSet, let retried = state.retryForSpace(client) {
         try perform(retried)
         continue
       }
-      // What it comes back to is begun before anything is waited for.
+      // Deferred actions begin before anything is waited for.
       if isThrough, try beginLeftovers(submission) { continue }
-      // In the last phase each has to end: there may be no place now to copy it.
+      // In the last phase each of them must end: there may be no place to copy it now.
       let isLeft = submission.plan.isLastPhase && !state.waitingForContents(client).isEmpty
       guard submission.stop.isSet || isThrough && !isLeft else { return false }
       if submission.stop.isSet || !submission.plan.beginNextPhase() {
@@ -236,9 +235,9 @@ final class EngineThread {
     transfers.end(result)
   }
 
-  /// Begins as many jobs as may be at work: those that waited and new ones in turn.
+  /// Begins jobs while there are places: waiting and new ones in turn.
   ///
-  /// - Returns: true when it has had its turn.
+  /// - Returns: true when its turn is over.
   private func fill(_ submission: Submission) throws -> Bool {
     let client = submission.id
     for _ in 0..<Self.handful {
@@ -253,35 +252,36 @@ final class EngineThread {
       } else if try !comeBack(submission), begun == nil {
         return false
       }
-      // Much of it may begin nothing.
+      // Many actions may begin nothing.
       tick()
     }
     return true
   }
 
-  /// The next file is to make way, and somebody is at work there. That is over soon, for the manifest has a directory in its place.
+  /// Returns whether the next file must make way while its path is in use. That ends soon, because the manifest has a directory
+  /// there.
   private func isHeldUp(_ submission: Submission) -> Bool {
     submission.plan.upcoming.map { $0.kind == .delete && state.isTaken($0.path) } ?? false
   }
 
-  /// - Parameter isAgain: it was left once, and is not left again.
+  /// - Parameter isAgain: true when it was deferred before; it is not deferred again.
   private func admit(
     _ action: Action, ordinal: Int, of submission: Submission, isAgain: Bool = false
   ) throws {
     switch action.kind {
     case .adopt:
       if state.isTaken(action.path) {
-        // Who is at work there says what becomes of it: a repair looks again.
+        // The path's user decides what becomes of it: a repair looks again.
         if submission.isUrgent { return submission.isSuperseded = true }
         guard try abandonRepair(at: action.path) else { return submission.decideAgain(action) }
       }
       if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
       try submission.adopt(action, isTaken: isGoingOn)
-    // What stands there it looks at itself.
+    // The removal itself looks at the file.
     case .delete: try submission.removeInTheWay(action)
     case .inspect: submission.decideAgain(action)
     case .forget:
-      // Among the deletions only.
+      // This kind occurs only among the deletions.
       break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
@@ -293,13 +293,13 @@ final class EngineThread {
     }
   }
 
-  /// Somebody is at work on a path, and not about to end.
+  /// Returns whether somebody uses a path and is not about to end.
   private func isGoingOn(_ path: RelativePath) -> Bool {
     state.isTaken(path) && state.job(at: path).map { state.jobs[$0]?.isEnding == false } ?? true
   }
 
-  /// Another repair brings the same file there, or waits to, and tells what becomes of it. However long that takes: to wait for it would
-  /// take the place of a repair that can do something.
+  /// Returns whether another repair brings the same file, or waits to, and reports it. Waiting for it would take the place of a
+  /// repair that can proceed.
   private func isBroughtByRepair(_ entry: Entry) -> Bool {
     state.transfers(at: entry.path).contains { id in
       guard let job = jobs[id], job.submission.isUrgent, job.entry == entry else { return false }
@@ -307,9 +307,9 @@ final class EngineThread {
     }
   }
 
-  /// What stands at a path is what the feed wants: a repair that brings it need not.
+  /// Ends a repair of a path whose file is already as the feed wants it.
   ///
-  /// - Returns: false where no repair does, or where its file gets its name already.
+  /// - Returns: false when no repair brings it, or its file is already being renamed.
   private func abandonRepair(at path: RelativePath) throws -> Bool {
     guard let id = state.job(at: path), let job = jobs[id], job.submission.isUrgent,
       state.jobs[id]?.state != .publishing
@@ -319,7 +319,7 @@ final class EngineThread {
     return true
   }
 
-  /// - Parameter mustBegin: is not left for later.
+  /// - Parameter mustBegin: true when it may not be deferred.
   private func begin(_ job: Job, mustBegin: Bool) throws {
     jobs[job.id] = job
     try perform(
@@ -329,7 +329,7 @@ final class EngineThread {
 
   private func makeJob(_ action: Action, _ entry: Entry, ordinal: Int, of submission: Submission) -> Job {
     lastJob += 1
-    // The others in turn, the lane first that has no small files.
+    // The other files alternate, beginning with the lane that has no small files.
     let isForFirst = Job.isForFirstLane(entry)
     if !isForFirst { othersBegun += 1 }
     return Job(
@@ -337,7 +337,7 @@ final class EngineThread {
       lane: isForFirst ? 0 : othersBegun)
   }
 
-  /// Once nothing else is at work: goes back to what was not begun, and copies those whose duplicate is in place by now.
+  /// Once nothing else is running: begins deferred actions, and copies files whose duplicate is in place by now.
   ///
   /// - Returns: false when nothing is left to do.
   private func beginLeftovers(_ submission: Submission) throws -> Bool {
@@ -345,7 +345,7 @@ final class EngineThread {
       if submission.plan.left.postponed.isEmpty, try copyExhausted(submission) { return true }
       if try submission.plan.comeBack() { return true }
     }
-    // It may have come meanwhile.
+    // A stop may have come meanwhile.
     guard submission.stop.isSet else { return false }
     try perform(state.stop(submission.id))
     submission.account.end(exhausted: submission.plan.left.exhaustedCount)
@@ -353,9 +353,9 @@ final class EngineThread {
     return false
   }
 
-  /// Goes on reading the plan again.
+  /// Continues to read the plan again.
   ///
-  /// - Returns: false when it is not being read again, or came to its end.
+  /// - Returns: false when it is not being read again, or is at its end.
   private func comeBack(_ submission: Submission) throws -> Bool {
     guard let (ordinal, action, isExhausted) = try nextComeback(submission) else { return false }
     guard isExhausted else {
@@ -390,21 +390,21 @@ final class EngineThread {
       switch try submission.plan.left.next() {
       case .comeback(let comeback): return comeback
       case .over: return nil
-      // Not from within `left`: the status, which is told here, counts what is left.
+      // This must not happen inside `left`, because the status, which is reported here, counts what is left.
       case .pause: if !mayGoOn(submission) { submission.plan.left.end() }
       }
     }
   }
 
-  /// Asked now and then by what takes long on this thread.
+  /// Must be called now and then by long work on this thread.
   private func mayGoOn(_ submission: Submission) -> Bool {
     tick()
     return !submission.stop.isSet
   }
 
-  /// Once nothing more is going to be placed, those fail that cannot be copied.
+  /// Once nothing more will be placed, fails the jobs whose contents cannot be copied.
   ///
-  /// - Returns: whether any is at work.
+  /// - Returns: whether any job is running.
   private func copyExhausted(_ submission: Submission) throws -> Bool {
     for id in state.waitingForContents(submission.id) {
       guard mayGoOn(submission), hasPlace(submission) else { break }
@@ -417,7 +417,7 @@ final class EngineThread {
     return !state.isIdle(submission.id)
   }
 
-  /// The ledger is told of one while it is at work: of a pass before a repair.
+  /// Updates the ledger about one submission: a pass before a repair.
   private func tick() {
     let transfers = submissions.first { !$0.submission.isUrgent } ?? submissions.first
     guard let shown = transfers?.submission else { return }
@@ -428,21 +428,21 @@ final class EngineThread {
 
   // MARK: Messages
 
-  /// At most a quarter of a second, and no longer than until the next attempt is due.
+  /// The longest wait: at most a quarter of a second, and not beyond the next attempt.
   private var longestWait: Duration {
     let most = Duration.milliseconds(250)
     guard let due = state.nextDue, let now = clock?.monotonic() else { return most }
     return min(most, due.remaining(at: now))
   }
 
-  /// With so many jobs their messages are gathered for a moment: to be woken for each costs more than to handle it.
+  /// With more jobs than this, messages are collected for a moment: a wake-up for each costs more than handling it.
   private static let many = 64
-  /// Microseconds.
+  /// The moment in microseconds.
   private static let moment: UInt32 = 1000
 
-  /// Handles what came in, or waits for it.
+  /// Handles the messages that have come, or waits for the first one.
   ///
-  /// - Parameter waiting: for the first message.
+  /// - Parameter waiting: the longest wait for the first message.
   private func handleMail(waiting: Duration) throws {
     if waiting > .zero, state.active > Self.many { WorkerThread.sleep(microseconds: Self.moment) }
     let messages = inbox.wait(atMost: waiting) { inbox -> [EngineMessage]? in
@@ -452,7 +452,7 @@ final class EngineThread {
     }
     guard var rest = messages.map({ $0[...] }) else { return }
     let wereStopped = rest.contains { if case .stopped = $0 { true } else { false } }
-    // Whoever waits for an answer to one of them gets it, also when an earlier one fails.
+    // Messages that are left are handled later, so that their senders get an answer even when an earlier one fails.
     defer { if !rest.isEmpty { inbox.withLock { $0.messages = rest + $0.messages } } }
     while let message = rest.popFirst() { try handle(message) }
     if wereStopped { beginStopped() }
@@ -471,7 +471,7 @@ final class EngineThread {
     case .job(let message): try handle(message)
     case .steer(let order, let path, let answer): answer(try steer(order, path))
     case .hurry: try perform(state.hurry())
-    // Once for all of them, after the mail: `beginStopped`.
+    // Handled once for all of them, after the mail: `beginStopped`.
     case .stopped: break
     }
   }
@@ -495,7 +495,7 @@ final class EngineThread {
 
   // MARK: Claims, and another manifest
 
-  /// Takes its paths, one after the other.
+  /// Takes the claim's paths, one after the other.
   private func admit(_ claim: PathClaim) throws {
     if !claim.waits { claim.paths.removeAll(where: state.isTaken) }
     while claim.jobs.count < claim.paths.count {
@@ -509,7 +509,7 @@ final class EngineThread {
     claim.granted.open()
   }
 
-  /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
+  /// Ends jobs of repairs whose entries the new manifest wants otherwise. The rest of their plans is checked as it begins.
   private func follow(_ entry: @escaping (RelativePath) throws -> Entry?, _ number: Int) throws {
     for transfers in submissions + queues.all where transfers.submission.isUrgent {
       (transfers.submission.manifest, transfers.submission.manifestNumber) = (entry, number)
@@ -562,7 +562,7 @@ final class EngineThread {
     }
   }
 
-  /// Takes the space that a job needs.
+  /// Reserves the space that a job needs.
   private func reserve(_ id: UInt64) throws {
     guard let job = jobs[id] else { return }
     let (submission, account) = (job.submission, job.submission.account)
@@ -572,7 +572,7 @@ final class EngineThread {
       return try perform(state.changed(id))
     }
     let needed = submission.needed(job.entry)
-    // What has not changed needs no new file.
+    // A file that has not changed needs no new file.
     let others = job.action.kind == .revalidate ? nil : state.active
     guard submission.space.reserve(needed ?? 0, besides: others) else {
       return try perform(state.refused(id))
@@ -599,7 +599,7 @@ final class EngineThread {
     job.download = download
   }
 
-  /// All bytes are at hand: only the check is left.
+  /// Checks a file whose bytes are all at hand.
   private func seal(_ id: UInt64) throws {
     guard let job = jobs[id], let partial = job.partial else { return }
     let (entry, known, post) = (job.entry, job.attempts.known, post)
@@ -621,7 +621,7 @@ final class EngineThread {
     let publisher = try openWorkshop().publisher
     try publisher.start()
     publisher.submit(submission.publication(job, partial, checked))
-    // The publisher's from now on.
+    // The partial file belongs to the publisher from now on.
     job.partial = nil
   }
 
@@ -655,13 +655,13 @@ final class EngineThread {
     }
   }
 
-  // MARK: What came of it
+  // MARK: Results
 
   private func looked(_ id: UInt64, _ found: LocalBytes) throws {
     switch found {
     case .nothing: try perform(state.looked(id, .nothing))
     case .copied(let partial, let sealed):
-      // What was fetched of it is of no use any more; its row goes when this is published.
+      // The fetched part is useless now; its row goes when the copy is published.
       jobs[id]?.partial?.discard()
       jobs[id]?.partial = partial
       jobs[id]?.checked = Job.Checked(sealed: sealed, head: nil, isCopy: true)
@@ -673,7 +673,7 @@ final class EngineThread {
     }
   }
 
-  /// - Parameter received: bytes that came for the file in this exchange.
+  /// - Parameter received: the bytes that this exchange brought for the file.
   private func ended(_ job: Job, _ end: JobEnd, received: UInt64) throws {
     if let atHand = end.atHand { job.partial = atHand.partial }
     if isOfNoUse(job.id, end) {
@@ -689,7 +689,7 @@ final class EngineThread {
     try confirm(job, as: job.action.row)
   }
 
-  /// Nobody waits for what the exchange would have brought.
+  /// Returns whether nobody waits for the result of the exchange.
   private func isOfNoUse(_ id: UInt64, _ end: JobEnd) -> Bool {
     switch end {
     case .network(let failure, _, _): failure.code == .cancelled
@@ -698,7 +698,7 @@ final class EngineThread {
     }
   }
 
-  /// - Returns: nil where what stands there is what the server has.
+  /// - Returns: the answer; `nil` when the file in place is the server's version.
   private func answer(_ step: Attempts.Step, _ job: Job) -> TransferState.Answer? {
     switch step {
     case .publish(let partial, let sealed, let head):
@@ -712,7 +712,7 @@ final class EngineThread {
       return .again
     case .wait(let seconds, let told, let isNewRound):
       tellRetry(job, told, seconds: seconds)
-      // Wanted during the attempt that failed.
+      // True when a retry was requested during the failed attempt.
       let isWanted = job.wishes != job.submission.steering?.wishes
       let until =
         seconds > 0 && !isWanted
@@ -723,7 +723,7 @@ final class EngineThread {
       if isOfKernel { job.submission.space.doubt() }
       let failure = failure ?? FolderFailure(.noSpace, job.submission.space.refusal(nil))
       job.fail(code: failure.code.rawValue, message: failure.message)
-      // What only would not fit beside others waits in silence.
+      // A file that only does not fit beside others waits silently.
       job.isRefusedByKernel = isOfKernel
       return .lacksSpace
     case .exhausted(let code, let message):
@@ -756,9 +756,9 @@ final class EngineThread {
     }
   }
 
-  /// What stands there is what the server has.
+  /// Confirms that the file in place is the server's version.
   private func confirm(_ job: Job, as row: Row?) throws {
-    // Before anybody else has the path.
+    // This must come before anybody else has the path.
     if let row { try job.submission.confirm(row, job) }
     job.submission.account.confirmed(job)
     try perform(state.confirmed(job.id))
@@ -766,13 +766,13 @@ final class EngineThread {
 
   // MARK: Orders
 
-  /// Carries an order about a single transfer out, or says why there is nothing to do.
+  /// Carries out an order about a single transfer, or says why there is nothing to do.
   private func steer(_ order: PassSteering.Order, _ path: RelativePath) throws -> PassSteering.Answer {
     guard let id = state.job(at: path), let job = state.jobs[id], job.state != .publishing else {
       return try order == .retry && beginAgain(path) ? .done : .notThere
     }
     if order == .retry, job.isEnding, jobs[id]?.submission.isPaused(path) == false {
-      // What nobody wants any more is not brought, and that is said.
+      // Files that nobody wants any more are not brought, and the answer says so.
       guard job.wish != .abandon else { return try beginAgain(path) ? .done : .notThere }
       // Those who wait for the path end with it.
       for id in state.transfers(at: path) { jobs[id]?.isWantedAgain = true }
@@ -783,7 +783,7 @@ final class EngineThread {
     return .done
   }
 
-  /// Whoever was to bring it begins again, if what was seen there then holds.
+  /// Begins again for all submissions that were to bring the path, if it is still as they saw it.
   private func beginAgain(_ path: RelativePath) throws -> Bool {
     var isBegun = false
     for submission in submissions.map(\.submission) {

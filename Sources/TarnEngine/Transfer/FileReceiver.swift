@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// What all receivers of a submission share.
+/// The parts that all receivers of a submission share.
 struct FileReceiverContext: Sendable {
   let client: TransferClient
   let lanes: Lanes
@@ -12,7 +12,7 @@ struct FileReceiverContext: Sendable {
 
   /// Writes the row of a partial file.
   ///
-  /// - Parameter isDurable: an older one must not come back.
+  /// - Parameter isDurable: true when an older row must not come back.
   func record(_ row: PartialRow, isDurable: Bool) {
     do throws(LedgerFailure) {
       if isDurable {
@@ -26,58 +26,58 @@ struct FileReceiverContext: Sendable {
   }
 }
 
-/// Takes one exchange's bytes: gathers them on the network's thread, writes and hashes them on a lane. What comes in one turn of
-/// the network goes there together: a small file from its first byte to its last.
+/// Receives the bytes of one exchange: collects them on the network's thread, and writes and hashes them on a lane. The bytes of
+/// one turn of the network go there together, for a small file all of them.
 final class FileReceiver: DownloadReceiver {
-  /// Bytes of one transfer that wait for the lane; more makes the transfer pause. A kill loses them, and with them the
-  /// chunk that goes beyond it (CURL_MAX_WRITE_SIZE: 16 KiB), the buffer that libcurl holds while it pauses and what a near peer's
-  /// connection has in the kernel, 256 KiB each: 912 KiB, of the 1 MiB that may be lost (I3).
+  /// The most bytes of one transfer that wait for the lane. Beyond it the transfer pauses. A kill loses them, and with them the
+  /// chunk that exceeds the limit (CURL_MAX_WRITE_SIZE: 16 KiB). It also loses the buffer of a paused libcurl and the kernel's
+  /// buffer for a near peer, 256 KiB each. Together these are 912 KiB of the 1 MiB that may be lost (I3).
   static let most = 384 << 10
-  /// Bytes that go to the lane before the turn is over, so that both threads have work. Half as many cost a twentieth of a large
-  /// file's time: all threads hand over to each other twice as often.
+  /// The bytes that go to the lane before the turn is over, so that both threads have work. Half as many would cost a twentieth of
+  /// a large file's time, because the threads would switch twice as often.
   static let handful = 256 << 10
-  /// Files up to this size, when it is known, are begun anew after a crash and need no row.
+  /// The largest known size of files that start anew after a crash and need no row.
   static let rowless: UInt64 = 1 << 20
 
   private struct State {
     var verdict: ResumeLadder.Verdict?
-    /// What the head alone says: no byte of it is wanted.
+    /// The end that the response head alone decides: no byte is wanted.
     var end: JobEnd?
-    /// Taken from the budget for a size that only the answer told; given back at the end.
+    /// The reserved space for a size that only the response told. It is given back at the end.
     var reserved: UInt64 = 0
-    /// It is the file whatever the answer says of it.
+    /// True when the body is the file, whatever the response says.
     var isTaken = false
-    /// Bytes until free space is looked at again, for an answer that tells no size.
+    /// The bytes until free space is checked again, for a response without a size.
     var unchecked: UInt64 = 0
     var head: ResponseHead?
     var partial: (any PartialFile)?
     var failure: FolderFailure?
-    /// Bytes that are not written yet: those of `gathered`, and those that the lane has.
+    /// The bytes that are not written yet: those of `gathered`, and those on the lane.
     var queued = 0
-    /// Bytes that were taken.
+    /// The bytes that were accepted.
     var received: UInt64 = 0
     var gathered: ByteBlock?
-    /// The lane is going to take what was gathered.
+    /// True when the lane is about to take what was gathered.
     var isScheduled = false
-    /// Its bytes are wanted, and no file was opened for them so far.
+    /// True while its bytes are wanted and no file has been opened for them.
     var isToOpen = false
     var isPaused = false
     var download: DownloadID?
     var known: ResumeLadder.Known?
-    /// What was known when it was asked for, where the answer may be the rest and does not say so.
+    /// The knowledge before the request, when the response may be the rest of the file without saying so.
     var before: ResumeLadder.Known?
     var mark: Checkpoints.Mark?
-    /// The beginning of a body that is no file, for who hears of answers.
+    /// The beginning of a body that is no file, for the observer of responses.
     var refused: [UInt8]?
-    /// The first bytes of the file, where they may be doubted and this exchange brings them.
+    /// The first bytes of the file, when they may be doubtful and this exchange brings them.
     var opening: [UInt8] = []
   }
 
   private let job: UInt64
   private let lane: Int
-  /// Its file is made on the one lane and filled on the next.
+  /// True when its file is made on one lane and filled on the next.
   private let isSmall: Bool
-  /// Its name would cost more than its bytes, and it takes no other's place.
+  /// True when making a name costs more than the bytes, and it replaces no file.
   private let mayBeUnnamed: Bool
   private let entry: Entry
   private let check: ContentCheck
@@ -101,7 +101,7 @@ final class FileReceiver: DownloadReceiver {
     state = Locked(State(partial: job.partial, known: job.attempts.known))
   }
 
-  /// Says under which id the exchange runs, so that a paused one can be resumed.
+  /// Sets the id of the exchange, so that a paused one can be resumed.
   func started(_ id: DownloadID) {
     let isWaiting = state.withLock { state -> Bool in
       state.download = id
@@ -110,7 +110,7 @@ final class FileReceiver: DownloadReceiver {
     if isWaiting { context.client.downloader.resume(id) }
   }
 
-  /// The transfer pauses and there is room again: whoever is told so resumes it.
+  /// Returns true when the transfer is paused and there is room again. The caller must resume it.
   private static func mayGoOn(_ state: inout State) -> Bool {
     guard state.isPaused, state.download != nil, state.queued < most / 2 else { return false }
     state.isPaused = false
@@ -148,7 +148,7 @@ final class FileReceiver: DownloadReceiver {
       if let said, let size = check.size {
         if said != size { state.end = .wrongSize(said: said, note: Self.encodingNote(head)) }
       } else if let said {
-        // What is kept lies on the disk already.
+        // The kept bytes are already on the disk.
         let more = verdict == .append ? said - min(said, state.known?.kept ?? 0) : said
         if context.space.reserve(more) {
           state.reserved = more
@@ -199,14 +199,14 @@ final class FileReceiver: DownloadReceiver {
       context.client.responses?.refused(entry.path, body: body)
     }
     guard isSmall else { return submit { $0.close(outcome) } }
-    // To make a file takes as long as to fill it: the one goes on beside the other.
+    // Making a file takes as long as filling it, so both happen side by side.
     submit { receiver in
       receiver.open()
       receiver.context.lanes.submit(lane: receiver.lane + 1) { receiver.close(outcome) }
     }
   }
 
-  /// Looks at the first bytes of the file, at once: what is doubted need not be fetched.
+  /// Checks the first bytes of the file at once: a doubtful file need not be fetched.
   private func doubtOpening(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
     guard let doubt, state.verdict == .takeFromZero, let head = state.head,
       state.opening.count < ContentDoubt.opening
@@ -224,19 +224,19 @@ final class FileReceiver: DownloadReceiver {
     state.received += UInt64(bytes.count)
   }
 
-  /// Bytes of memory that it is gathered in. Hundreds of small files may wait for a lane at a time, and lists tell no sizes.
+  /// The capacity of the block that collects bytes. Hundreds of small files may wait for a lane at a time, and lists tell no sizes.
   static func gathering(_ size: UInt64?, _ head: ResponseHead?) -> Int {
     Int(min(size ?? head?.contentLength ?? .max, UInt64(handful)))
   }
 
-  /// - Returns: whether the lane has to be told.
+  /// - Returns: whether the lane must be notified.
   private static func schedule(_ state: inout State) -> Bool {
     guard state.gathered != nil, !state.isScheduled else { return false }
     state.isScheduled = true
     return true
   }
 
-  /// True when redirects only added the slash of a directory. They may have led to another scheme or host.
+  /// Returns true when redirects only added the slash of a directory. They may lead to another scheme or host.
   private static func isSlashAdded(_ end: String, to start: String) -> Bool {
     func path(_ url: String) -> Substring.UTF8View {
       let rest = url.utf8.split(separator: 0x3F, maxSplits: 1, omittingEmptySubsequences: false)[0]
@@ -260,11 +260,11 @@ final class FileReceiver: DownloadReceiver {
 
   // MARK: On the lane
 
-  /// Before the first byte is written, and at the end where there was none.
+  /// Opens the file before the first byte is written, or at the end when there was none.
   private func open() {
     let (isDue, verdict, head, kept) = state.withLock { state in
       defer { state.isToOpen = false }
-      // What is doubted by its first bytes writes over nothing that came before.
+      // A file whose first bytes are doubtful must not overwrite earlier ones.
       return (state.isToOpen && state.failure == nil, state.verdict, state.head, state.partial)
     }
     guard isDue else { return }
@@ -288,7 +288,7 @@ final class FileReceiver: DownloadReceiver {
   }
 
   private func markOpened(_ partial: (any PartialFile)?) {
-    // What fits between two checkpoints has none.
+    // A file that fits between two checkpoints needs no mark.
     guard let partial, check.size.map({ $0 >= Checkpoints.step }) ?? true else { return }
     let durable = state.withLock { $0.known?.durable ?? 0 }
     let mark = Checkpoints.Mark(
@@ -296,9 +296,9 @@ final class FileReceiver: DownloadReceiver {
     state.withLock { $0.mark = mark }
   }
 
-  /// The row that lets another process go on: written before the first byte. A power cut may take it as long as it takes the bytes:
-  /// the first checkpoint makes it durable, too. Of a file that was begun before an older row may be durable, which calls bytes good
-  /// that are written over from now on: that one must not come back.
+  /// Writes the row from which another process can continue, before the first byte. A power cut may lose the row together with the
+  /// bytes; the first checkpoint makes it durable too. For a file that was begun earlier, an older durable row may describe bytes
+  /// that are now overwritten. That row must not come back.
   private func recordPartial(isFirst: Bool) {
     let (known, partial, failure) = state.withLock { ($0.known, $0.partial, $0.failure) }
     guard failure == nil, let known, let partial, !isFirst || known.total.map({ $0 > Self.rowless }) ?? true
@@ -320,7 +320,7 @@ final class FileReceiver: DownloadReceiver {
     let count = block.count
     checkRoom(UInt64(count))
     if let partial = state.withLock({ $0.failure == nil ? $0.partial : nil }) {
-      // It may wait in the folder for as long as that is there: nothing else is to be kept with it.
+      // The bytes may stay with the folder for as long as it exists, so the closure must keep nothing else.
       let blocks = context.blocks
       attempt { () throws(FolderFailure) in try partial.append(lent: block.bytes) { blocks.give(block) } }
       if let mark = state.withLock({ $0.mark }) { context.checkpoints.wrote(mark, upTo: partial.length) }
@@ -332,7 +332,7 @@ final class FileReceiver: DownloadReceiver {
     if let paused { context.client.downloader.resume(paused) }
   }
 
-  /// For an answer that told no size: looks every few MiB at free space, so that the reserve stays, and asks whoever hears of answers.
+  /// For a response without a size: checks free space every few MiB, so that the reserve stays, and asks the observer of responses.
   private func checkRoom(_ count: UInt64) {
     let length = state.withLock { state -> UInt64? in
       guard check.size == nil, state.reserved == 0, state.failure == nil else { return nil }
@@ -357,7 +357,7 @@ final class FileReceiver: DownloadReceiver {
   private func close(_ outcome: DownloadOutcome) {
     takeGathered()
     open()
-    // A wrong piece is its source's fault, and not that of the next one, which goes on behind it.
+    // A wrong piece is this source's fault, and not that of the next one, which continues after it.
     if let partial = self.state.withLock(\.partial) {
       attempt { () throws(FolderFailure) in try partial.settle() }
     }
@@ -373,7 +373,7 @@ final class FileReceiver: DownloadReceiver {
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {
     let known = Self.known(state.known, of: state.partial)
     if let failure = state.failure {
-      // Of an answer that is doubted nothing is kept, of those before it everything.
+      // A doubtful response leaves nothing, but earlier bytes are kept.
       let isKept = failure.code != .contentMismatch || state.known?.kept ?? 0 > 0
       return .folder(
         blamed(failure, state.verdict), state.partial,
@@ -400,7 +400,7 @@ final class FileReceiver: DownloadReceiver {
       let told = check.size == nil ? state.known?.total : nil
       if let total = verdict == .append ? head.contentRange?.total : told, partial.length != total {
         if partial.length < total { return .short(partial, known, total: total) }
-        // More than the range that it names: nothing of it can be trusted.
+        // There are more bytes than the named range has, so none of them can be trusted.
         guard verdict == .takeFromZero else { return .verdict(.askFromZero, head) }
         let message =
           "it has \(Units.count(partial.length, "byte")), and its header says \(Units.grouped(total))"
@@ -417,7 +417,7 @@ final class FileReceiver: DownloadReceiver {
     }
   }
 
-  /// Of an answer that ends where its connection does only a digest or a size tells that it is whole.
+  /// Returns the failure of a response that ends with its connection, so that only a digest or size could show that it is whole.
   private func cutCouldNotBeTold(_ head: ResponseHead, _ length: UInt64, _ state: State) -> DownloadFailure? {
     guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
       !state.isTaken
@@ -433,7 +433,7 @@ final class FileReceiver: DownloadReceiver {
       isTransient: false)
   }
 
-  /// Whoever made the list may have looked at the decoded bytes.
+  /// Adds a note on the encoding: the author of the list may have looked at the decoded bytes.
   private static func explained(_ failure: FolderFailure, _ head: ResponseHead) -> FolderFailure {
     guard [.digestMismatch, .sizeMismatch, .pieceMismatch].contains(failure.code) else { return failure }
     var failure = failure
@@ -446,14 +446,14 @@ final class FileReceiver: DownloadReceiver {
     return "; the server sent it with the encoding \(Printable.escape(encoding)), which was not asked for"
   }
 
-  /// Where all bytes are of this exchange no earlier one is to blame for a wrong piece.
+  /// Removes the good prefix when all bytes came from this exchange, so that no earlier one is blamed.
   private func blamed(_ failure: FolderFailure, _ verdict: ResumeLadder.Verdict?) -> FolderFailure {
     var failure = failure
     if verdict == .takeFromZero { failure.goodPrefix = nil }
     return failure
   }
 
-  /// What is proved of the bytes now in the partial file.
+  /// Returns the knowledge about the bytes in the partial file.
   private static func known(
     _ known: ResumeLadder.Known?, of partial: (any PartialFile)?
   ) -> ResumeLadder.Known? {
@@ -478,9 +478,9 @@ final class FileReceiver: DownloadReceiver {
     return try partial.seal(modified: modified)
   }
 
-  /// Checks a file that has all of its bytes. On a lane.
+  /// Checks a file that has all of its bytes. Runs on a lane.
   ///
-  /// - Parameter known: what is known of them: before a wrong piece they are good.
+  /// - Parameter known: the knowledge about the bytes. Those before a wrong piece are good.
   static func seal(
     _ partial: any PartialFile, _ entry: Entry, head: ResponseHead?, known: ResumeLadder.Known?
   ) -> JobEnd {

@@ -1,37 +1,37 @@
 import TarnCore
 
-/// One entry on its way into the folder. The engine's, on its thread.
+/// A transfer of one entry into the folder. Confined to the engine's thread.
 final class Job {
   let id: UInt64
   let submission: Submission
   let action: Action
   let entry: Entry
-  /// The action's place in the plan.
+  /// The position of the action in the plan.
   let ordinal: Int
-  /// The lane that its work is done on. Small files are all made on one, for to make files two threads mostly wait for each other
-  /// in the file system, and filled on the next (`FileReceiver.end`).
+  /// The lane of its work. Small files are all made on one lane, because two threads that make files mostly wait for each other in
+  /// the file system. They are filled on the next lane (`FileReceiver.end`).
   let lane: Int
-  /// How its bytes are asked for.
+  /// The requests for its bytes.
   var attempts: Attempts
   var partial: (any PartialFile)?
   var download: DownloadID?
-  /// What is whole, and how it came.
+  /// A complete file, and its origin.
   struct Checked: Sendable {
     var sealed: Sealed
-    /// Of the answer that brought the last of it; nil where it was at hand.
+    /// The head of the response that brought the last bytes; `nil` when they were at hand.
     var head: ResponseHead?
-    /// Made from bytes of the folder.
+    /// True when it was made from bytes of the folder.
     var isCopy: Bool
   }
 
   var checked: Checked?
-  /// Why it has failed: for good, or unless a duplicate brings its bytes.
+  /// The reason why it failed, either finally or unless a duplicate brings its bytes.
   var failure: Attempts.Trouble?
-  /// The kernel refused it space: that is told even if all comes right.
+  /// True when the kernel refused it space, which is reported even if it succeeds later.
   var isRefusedByKernel = false
-  /// It was cancelled, and begins anew once that is done.
+  /// True when it was cancelled and begins again once that is done.
   var isWantedAgain = false
-  /// Those who wanted it tried now, when its source was last asked.
+  /// The number of requests to try at once that were made before its source was last asked.
   var wishes: UInt64?
 
   init(id: UInt64, of submission: Submission, action: Action, entry: Entry, ordinal: Int, lane: Int) {
@@ -47,14 +47,14 @@ final class Job {
 
   private static let largestOfOneLane: UInt64 = 64 << 10
 
-  /// By which duplicates of it are known; nil where it has none.
+  /// The contents that identify its duplicates; `nil` when it can have none.
   var contents: Duplicates.Contents? {
     submission.client.reusesContents ? Duplicates.Contents(entry) : nil
   }
 
   var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
 
-  /// What stands there is as Tarn placed it.
+  /// True when the file in place is as Tarn placed it.
   var displacesOwn: Bool {
     (action.kind == .update || action.kind == .revalidate) && action.row?.isAdopted == false
   }
@@ -63,51 +63,52 @@ final class Job {
     failure = Attempts.Trouble(source: attempts.source, code: code, message: message)
   }
 
-  /// As if nothing had been asked for; its partial file is gone.
+  /// Resets the job as if nothing had been requested. Its partial file is gone.
   func beginAnew() {
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
     (failure, isRefusedByKernel) = (nil, false)
   }
 }
 
-/// What comes back to the engine: of which job.
+/// A message to the engine about a job.
 enum JobMessage: Sendable {
   case prepared(UInt64, LocalBytes)
-  /// - Parameter received: bytes that came for the file in this exchange.
+  /// - Parameter received: the bytes that this exchange brought for the file.
   indirect case ended(UInt64, JobEnd, received: UInt64)
   indirect case published(UInt64, PublishOutcome)
-  /// A step failed that can be done without; what is done instead.
+  /// An optional step failed; `instead` says what is done in its place.
   case workedAround(UInt64, FolderFailure, instead: String)
   /// The ledger cannot be written: all submissions end.
   case ledgerFailed(LedgerFailure)
-  /// It cannot be told whether the folder is still the one that was opened: all submissions end.
+  /// It cannot be determined whether the folder is still the one that was opened: all submissions end.
   case folderFailed(FolderFailure)
 }
 
-/// What was at hand before the first byte was asked for.
+/// The bytes that were at hand before anything was requested.
 enum LocalBytes: Sendable {
   case nothing
-  /// A partial file with so many proved bytes.
+  /// A partial file, and the knowledge about its bytes.
   case kept(any PartialFile, ResumeLadder.Known)
-  /// Made from a file of the folder, checked.
+  /// A file that was made from one of the folder, and verified.
   case copied(any PartialFile, Sealed)
 }
 
-/// How one exchange and the writing of its bytes ended.
+/// The end of an exchange and of writing its bytes.
 enum JobEnd: Sendable {
   indirect case sealed(any PartialFile, Sealed, ResponseHead?)
   case folder(FolderFailure, (any PartialFile)?, ResumeLadder.Known?)
   case network(DownloadFailure, (any PartialFile)?, ResumeLadder.Known?)
   case verdict(ResumeLadder.Verdict, ResponseHead)
-  /// The answer was whole and ended before the file does, which has so many bytes.
+  /// The response was complete and ended before the file, whose size is `total`.
   case short(any PartialFile, ResumeLadder.Known?, total: UInt64)
   /// The server announces another size than the feed.
-  /// - Parameter note: what may explain it, behind the sentence; empty for nothing.
+  ///
+  /// - Parameter note: a possible explanation that follows the sentence; empty for none.
   case wrongSize(said: UInt64, note: String)
-  /// What the listing names as a file led to the page of a directory.
+  /// The listing names it as a file, but it is the page of a directory.
   case isDirectory
 
-  /// The partial file of an exchange that did not bring all of it, and what is proved of its bytes.
+  /// The partial file of an exchange that did not bring all of it, and the knowledge about its bytes.
   var atHand: (partial: any PartialFile, known: ResumeLadder.Known?)? {
     switch self {
     case .short(let partial, let known, _): (partial, known)

@@ -1,18 +1,17 @@
 import TarnCore
 
-/// Actions for which memory had no room when their turn came: only their places in the plan are kept, and the plan is
-/// read again.
+/// The actions that memory had no room for in their turn. Their positions in the plan are kept, and the plan is read again.
 struct Leftovers {
-  /// Not begun: too many waited for duplicates.
+  /// The positions of actions that were not begun because too many waited for duplicates.
   var postponed: Set<Int> = []
-  /// Entries whose sources all failed, and why.
+  /// The entries whose sources all failed, with the numbers of the reasons.
   private var exhausted: [Int: UInt32] = [:]
-  /// The plan is being read again.
+  /// The repeated reading of the plan, while it goes on.
   private var walk: Walk?
-  /// So it was, for the exhausted ones: it is not read again in this phase.
+  /// True when the plan was read again for the exhausted ones. It is not read again in this phase.
   private var isSettled = false
 
-  /// Reasons that were told, each once: a source's URL is not part of them.
+  /// The distinct failure reasons, without the source's URL.
   private var reasons: [Reason] = []
   private var numbers: [Reason: UInt32] = [:]
   private static let mostReasons = 1000
@@ -20,14 +19,14 @@ struct Leftovers {
   private struct Reason: Hashable {
     var code: String
     var source: Int
-    /// nil: beyond the bound.
+    /// The text; `nil` beyond the limit of reasons.
     var text: String?
   }
 
   private struct Walk {
     var actions: any ActionCursor
     var position = 0
-    /// Those of the wanted that are still ahead.
+    /// The number of wanted actions that are still ahead.
     var ahead: Int
     var isOfExhausted: Bool
   }
@@ -36,12 +35,12 @@ struct Leftovers {
 
   mutating func beginPhase() { (walk, isSettled) = (nil, false) }
 
-  /// An action that is come back to.
+  /// A deferred action that is returned.
   typealias Comeback = (ordinal: Int, action: Action, isExhausted: Bool)
 
   var exhaustedCount: Int { exhausted.count }
 
-  /// Remembers an entry whose sources all failed.
+  /// Stores an entry whose sources all failed.
   mutating func setAside(_ job: Job) {
     guard let failure = job.failure else { return }
     let message = job.attempts.troubles.last?.message ?? failure.message
@@ -66,9 +65,9 @@ struct Leftovers {
 
   mutating func drop(_ ordinal: Int) { exhausted[ordinal] = nil }
 
-  /// Begins to read the plan again, for the postponed before the exhausted.
+  /// Begins to read the plan again, first for the postponed actions, then for the exhausted ones.
   ///
-  /// - Returns: false when there is nothing to come back to.
+  /// - Returns: false when there is nothing to return to.
   mutating func begin(_ actions: () throws -> any ActionCursor) rethrows -> Bool {
     guard walk == nil, !isSettled else { return false }
     let ahead = postponed.isEmpty ? exhausted.count : postponed.count
@@ -79,12 +78,12 @@ struct Leftovers {
 
   enum Step {
     case comeback(Comeback)
-    /// Every 1,024 actions of the plan that are passed over: the caller goes on, or ends the reading.
+    /// Comes after every 1,024 actions that are passed over. The caller continues or ends the reading.
     case pause
     case over
   }
 
-  /// Reads on to the next action that is come back to.
+  /// Reads on to the next deferred action.
   mutating func next() throws -> Step {
     while var walk = self.walk, walk.ahead > 0, let action = try walk.actions.next() {
       let ordinal = walk.position
@@ -99,7 +98,7 @@ struct Leftovers {
     return .over
   }
 
-  /// Reads the plan no further.
+  /// Ends the reading of the plan.
   mutating func end() {
     guard let walk = walk.take() else { return }
     if !walk.isOfExhausted { postponed = [] }

@@ -1,14 +1,14 @@
 import TarnCore
 
-/// Looks for bytes that need not be fetched. On a lane.
+/// Searches for bytes that need not be fetched. Runs on a lane.
 struct LocalBytesSearch: Sendable {
   let id: UInt64
   let entry: Entry
   let check: ContentCheck
   let row: Row?
-  /// Only a copy of its contents is looked for.
+  /// True to search only for a copy of its contents.
   let isCopy: Bool
-  /// An earlier partial file is known to the ledger at most.
+  /// True when the job has no partial file, so that the ledger at most knows one.
   let hasNoPartial: Bool
   let unrecorded: UnrecordedFiles
   let context: FileReceiverContext
@@ -30,8 +30,8 @@ struct LocalBytesSearch: Sendable {
     return copied
   }
 
-  /// What an earlier attempt left is of no use any more; its row goes when the copy is published. What cannot be removed
-  /// goes when the mirror is opened again.
+  /// Removes the file of an earlier attempt, which is useless now. Its row goes when the copy is published. A file that cannot be
+  /// removed is removed when the mirror is opened again.
   private func dropPartial() {
     guard let row = try? context.client.ledger.partial(entry.path) else { return }
     do throws(FolderFailure) {
@@ -41,7 +41,7 @@ struct LocalBytesSearch: Sendable {
     }
   }
 
-  /// Not of a file that is gone or changed meanwhile, and so is no copy.
+  /// Reports a failure, except for files that are gone or changed meanwhile and so are no copies.
   private func tell(_ failure: FolderFailure, _ instead: String) {
     guard failure.errno != 0, ![.missing, .notDirectory, .link, .exists].contains(failure.code) else {
       return
@@ -49,7 +49,7 @@ struct LocalBytesSearch: Sendable {
     context.post(.workedAround(id, failure, instead: instead))
   }
 
-  /// The partial file of an earlier attempt, as far as its bytes are proved.
+  /// Returns the partial file of an earlier attempt, as far as its bytes are proved.
   private func resume() -> LocalBytes? {
     guard let row = try? context.client.ledger.partial(entry.path) else { return nil }
     do throws(FolderFailure) {
@@ -76,8 +76,9 @@ struct LocalBytesSearch: Sendable {
     }
   }
 
-  /// From here on a kill takes none of what this boot adds, as little as of a file that it has begun. A power cut may take the row,
-  /// for the older one says the same of what is durable; unless bytes were cut off: that it must not call them so again.
+  /// Renews the row, so that a kill loses none of the bytes that this boot adds, as with a file that it began. A power cut may lose
+  /// the new row, because the older one says the same about durable bytes. When bytes were cut off, the older row would be wrong,
+  /// so the new one is durable.
   private func renew(_ row: PartialRow, durable: UInt64) {
     guard row.bootID != context.client.bootID || row.durable != durable else { return }
     var renewed = row
@@ -85,7 +86,7 @@ struct LocalBytesSearch: Sendable {
     context.record(renewed, isDurable: durable != row.durable)
   }
 
-  /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
+  /// Returns a copy of a file of the folder with the wanted digest: a recorded one, else one that is likely to have it.
   private func reuse() -> LocalBytes? {
     guard let digest = check.digest else { return nil }
     let recorded = RecordedCopies(ledger: context.client.ledger, folder: context.client.folder)
@@ -106,7 +107,7 @@ struct LocalBytesSearch: Sendable {
       return .copied(copy, try FileReceiver.seal(copy, entry, head: nil))
     } catch {
       copy?.discard()
-      // Where there is no room for the copy there is none for the file: that is told for all of them.
+      // When there is no room for the copy, there is none for the file either, which is reported elsewhere.
       if copy != nil || ![.noSpace, .quota].contains(error.code) {
         tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
       }

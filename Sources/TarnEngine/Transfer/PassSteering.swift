@@ -1,45 +1,45 @@
 package import TarnCore
 import TarnRuntime
 
-/// Steers single transfers of a mirror's passes from outside. It outlives them: what is paused stays so from pass to pass.
-/// Any thread.
+/// Steers single transfers of a mirror's passes from outside. It outlives the passes: paused paths stay paused from pass to pass.
+/// Thread-safe.
 package final class PassSteering: Sendable {
   package enum Order: Sendable, Equatable {
-    /// The transfer ends, and its entry fails in this pass; what was fetched is kept.
+    /// Ends the transfer; its entry fails in this pass. The fetched bytes are kept.
     case cancel
-    /// The same, and no pass begins it until it is resumed.
+    /// Ends the transfer likewise, and no pass begins it until it is resumed.
     case pause
-    /// What waits after a failure is tried now, and so is what was cancelled in this pass, or was paused and is no more.
+    /// Tries at once what waits after a failure, and what was cancelled in this pass, or was paused and has been resumed.
     case retry
-    /// What waits for a connection gets the next one.
+    /// Gives a transfer that waits for a connection the next one.
     case prioritize
   }
 
   package enum Answer: Sendable, Equatable {
     case done
-    /// Nothing had to be changed.
+    /// There was nothing to change.
     case wasSo
-    /// No pass is at work on it.
+    /// No pass is working on it.
     case notThere
   }
 
-  /// Gets an order, on any thread, and answers once, on any thread.
+  /// Receives an order on any thread, and answers once, on any thread.
   typealias Receiver = @Sendable (Order, RelativePath, @escaping @Sendable (Answer) -> Void) -> Void
 
   private struct State {
     var paused: Set<RelativePath>
-    /// Of what is at work: takes orders, and ends the pauses of its transfers.
+    /// The present pass's receiver of orders, and its function to end the pauses of transfers.
     var pass: (receiver: Receiver, hurry: @Sendable () -> Void)?
-    /// Plans that are.
+    /// The number of attached plans.
     var plans = 0
-    /// Of the pause that holds the whole pass.
+    /// The gate of the pause that holds the whole pass.
     var pause: Gate?
-    /// Counts those who wanted it tried now.
+    /// The number of requests to try at once.
     var wishes: UInt64 = 0
   }
 
   private let state: LockedCondition<State>
-  /// For an answer: longer than any step of a pass that is at work on transfers.
+  /// The longest wait for an answer, which exceeds any step of a pass that transfers files.
   private static let patience = Duration.seconds(10)
 
   package init(paused: Set<RelativePath> = []) {
@@ -56,11 +56,11 @@ package final class PassSteering: Sendable {
     guard let receiver = state.withLock({ $0.pass?.receiver }) else { return .notThere }
     let reply = Locked<Answer?>(nil)
     receiver(order, path) { [self] answer in
-      // Noted before whoever waits is woken.
+      // The answer must be stored before the waiting thread wakes.
       reply.withLock { $0 = answer }
       state.change { _ in }
     }
-    // The pass may be over without an answer.
+    // The pass may end without an answer.
     let answer = state.wait(atMost: Self.patience) { state in
       reply.withLock { $0 } ?? (state.pass == nil ? .notThere : nil)
     }
@@ -68,12 +68,14 @@ package final class PassSteering: Sendable {
     return answer ?? .notThere
   }
 
+  /// Resumes a path.
+  ///
   /// - Returns: false when it was not paused.
   package func resume(_ path: RelativePath) -> Bool {
     state.change { $0.paused.remove(path) != nil }
   }
 
-  /// Somebody wants it tried now: pauses after failures end. Never blocks.
+  /// Ends all pauses after failures, so that retries happen at once. Never blocks.
   package func tryNow() {
     let (hurry, pause) = state.change { state in
       state.wishes += 1
@@ -85,8 +87,8 @@ package final class PassSteering: Sendable {
 
   var wishes: UInt64 { state.withLock { $0.wishes } }
 
-  /// The next wish opens the gate of a pause; at once if there was one since so many wishes, for the attempt that failed was
-  /// made before it.
+  /// Makes the next request to try at once open the gate of a pause. Opens it at once when there was a new one since `wishes`,
+  /// because the failed attempt began before it.
   func end(_ pause: Gate, since wishes: UInt64) {
     let isWanted = state.change { state in
       state.pause = pause
@@ -95,9 +97,9 @@ package final class PassSteering: Sendable {
     if isWanted { pause.open() }
   }
 
-  /// A plan is at work, from now until `detach`.
+  /// Attaches a running plan until `detach`.
   ///
-  /// - Parameter hurry: ends the pauses of transfers, on any thread.
+  /// - Parameter hurry: ends the pauses of transfers; called on any thread.
   func attach(hurry: @escaping @Sendable () -> Void, _ receiver: @escaping Receiver) {
     state.change { ($0.pass, $0.plans) = ((receiver, hurry), $0.plans + 1) }
   }

@@ -1,15 +1,15 @@
 import TarnCore
 
-/// The actions of a plan, in their order, and after them those that are come back to.
+/// Reads the actions of a plan in order, and then the deferred ones again.
 struct PlanReader {
   private let list: any ActionList
   let actions: any ActionCursor
-  /// The next one; nil after the last.
+  /// The next action; `nil` after the last.
   private(set) var front: Action?
   private var phases = Action.Phase.transfers[...]
-  /// Actions taken so far.
+  /// The number of actions taken so far.
   private var position = 0
-  /// Those that are come back to.
+  /// The deferred actions.
   var left = Leftovers()
 
   init(_ plan: Plan) throws {
@@ -21,7 +21,7 @@ struct PlanReader {
   /// The next action of this phase.
   var upcoming: Action? { front.flatMap { $0.phase == phases.first ? $0 : nil } }
 
-  /// - Returns: the next action of this phase and its place in the plan; nil when the plan has none of it any more.
+  /// - Returns: the next action of this phase and its position in the plan; `nil` when this phase has no more.
   mutating func next() throws -> (action: Action, ordinal: Int)? {
     guard let action = upcoming else { return nil }
     defer { position += 1 }
@@ -29,12 +29,14 @@ struct PlanReader {
     return (action, position)
   }
 
-  /// None of this phase is left, and none is come back to at the moment.
+  /// True when none of this phase is left, and no deferred actions are being read.
   var isThrough: Bool { upcoming == nil && !left.isWalking }
 
-  /// Nothing more is going to be placed after this one.
+  /// True when nothing more will be placed after this phase.
   var isLastPhase: Bool { phases.count <= 1 }
 
+  /// Begins the next phase.
+  ///
   /// - Returns: false after the last one that brings files.
   mutating func beginNextPhase() -> Bool {
     phases = phases.dropFirst()
@@ -42,8 +44,8 @@ struct PlanReader {
     return !phases.isEmpty
   }
 
-  /// Begins to read it again, for those that are come back to.
+  /// Begins to read the plan again for the deferred actions.
   ///
-  /// - Returns: false when there is none.
+  /// - Returns: false when there are none.
   mutating func comeBack() throws -> Bool { try left.begin { try list.actions() } }
 }

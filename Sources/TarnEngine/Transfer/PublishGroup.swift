@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// One group: everything between "checked" and "synced".
+/// Publishes one group of files: everything between "checked" and "synced".
 struct PublishGroup: Sendable {
   let client: TransferClient
   let post: @Sendable (JobMessage) -> Void
@@ -9,7 +9,9 @@ struct PublishGroup: Sendable {
   private static let replaced = FolderFailure(
     .markerMissing, "the folder was moved, replaced or unmounted while the pass ran")
 
-  /// - Returns: those whose contents are durable, to be given their names; what became of the others has been said.
+  /// Makes the contents of files durable.
+  ///
+  /// - Returns: the files whose contents are durable, to be renamed. The outcome of the others has been reported.
   func makeDurable(_ batch: [Publication]) -> [Publication] {
     var ready: [Publication] = []
     do throws(LedgerFailure) {
@@ -18,7 +20,7 @@ struct PublishGroup: Sendable {
           ready.append(publication)
           continue
         }
-        // After a failed fsync the bytes are lost: never synced again, always fetched again.
+        // After a failed fsync the bytes are lost. The file is never synced again, but always fetched again.
         try drop(publication)
         post(.published(publication.job, .failed(failure)))
       }
@@ -29,13 +31,14 @@ struct PublishGroup: Sendable {
     }
   }
 
-  /// Files that have their names, or failed to get them, and are not recorded yet.
+  /// Files that were renamed, or failed to be, and are not recorded yet.
   typealias Named = [(file: Publication, outcome: PublishOutcome)]
 
-  /// Gives a group its names. What the one before it came to is recorded together with its intents: one wait for the disk less.
+  /// Renames a group. The results of the previous group are recorded together with this one's intents, which saves one wait for the
+  /// disk.
   ///
-  /// - Parameter former: to be recorded; it is, whatever becomes of this group.
-  /// - Returns: what is to be recorded next; nil when nothing is.
+  /// - Parameter former: the previous group. It is recorded whatever happens to this one.
+  /// - Returns: the files to record next; `nil` when there are none.
   func name(_ group: [Publication], after former: Named?) -> Named? {
     var open = (former ?? []).map(\.file) + group
     do throws(LedgerFailure) {
@@ -56,7 +59,7 @@ struct PublishGroup: Sendable {
     return nil
   }
 
-  /// Makes what became of a group durable, and says it.
+  /// Makes the results of a group durable, and reports them.
   func record(_ named: Named) {
     do throws(LedgerFailure) {
       try write(named)
@@ -65,12 +68,12 @@ struct PublishGroup: Sendable {
     }
   }
 
-  /// Why nothing is to be renamed in the folder now, and whether that is true of more than these files.
+  /// Returns the reason why nothing may be renamed in the folder now, and whether it concerns more than these files.
   private func refusal() -> (FolderFailure, isOfAll: Bool)? {
     do throws(FolderFailure) {
       return try client.folder.isIntact() ? nil : (Self.replaced, false)
     } catch {
-      // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
+      // A shortage that may pass fails these files. Any other failure may concern the whole folder.
       return (error, error.code != .tooManyFiles && error.code != .outOfMemory)
     }
   }
@@ -80,8 +83,8 @@ struct PublishGroup: Sendable {
     post(.ledgerFailed(failure))
   }
 
-  /// Checked, and not published: what the ledger knows as partial file is there for the next pass, anything else
-  /// nobody would find again.
+  /// Handles a checked file that is not published. A partial file that the ledger knows stays for the next pass. Any other one is
+  /// removed, because nobody would find it again.
   private func leave(_ publication: Publication) throws(LedgerFailure) {
     if try client.ledger.partial(publication.path)?.name == publication.partial.name {
       publication.partial.close()
@@ -119,7 +122,8 @@ struct PublishGroup: Sendable {
     return zip(ready, outcomes).map { ($0, $1) }
   }
 
-  /// Where the disk is full there may be room for the former group's record all the same: it has its names.
+  /// Records the former group with the new intents. On a full disk the former group is recorded alone, because it is already
+  /// renamed and may still fit.
   private func record(_ former: Named?, with intents: [LedgerChange]) throws(LedgerFailure) {
     guard let former else { return try client.ledger.apply(intents) }
     do throws(LedgerFailure) {
@@ -167,7 +171,7 @@ struct PublishGroup: Sendable {
     if case .installed = outcome { true } else { false }
   }
 
-  /// After a failure half-way the trash may hold the new file, or what it displaced: then the intent stays, so that
+  /// Returns whether the trash may hold the new file or the displaced one, after a failure halfway. The intent then stays, so that
   /// the next pass can tell.
   private func mayHoldInTrash(_ publication: Publication) -> Bool {
     guard !publication.trashName.isEmpty else { return false }
@@ -206,7 +210,7 @@ struct PublishGroup: Sendable {
 }
 
 extension Publication {
-  /// Why, for people.
+  /// The reason for the change, for people.
   fileprivate var detail: String {
     let cause: String? =
       switch kind {

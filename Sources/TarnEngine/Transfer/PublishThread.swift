@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// A checked file on its way to its final name.
+/// A checked file that is about to get its final name.
 struct Publication: Sendable {
   let job: UInt64
   let client: TransferClient
@@ -9,37 +9,38 @@ struct Publication: Sendable {
   let partial: any PartialFile
   let expectation: Installation.Expectation
   let trashName: String
-  /// The row to write; its identity is the one before the rename.
+  /// The row to write. Its identity is the one before the rename.
   let row: Row
-  /// What is expected at the path was placed by Tarn, not adopted, and is as it left it.
+  /// True when the file expected at the path was placed by Tarn, not adopted, and is unchanged.
   let displacesOwn: Bool
   let isCopy: Bool
-  /// Its entry was not counted among those in place so far.
+  /// True when its entry was not counted as in place so far.
   var isCounted = true
 
   var path: RelativePath { row.path }
 }
 
-/// Publishes in groups, each of one ledger: durable together, then renamed, then the directories, then one ledger transaction; only then
-/// is the word said. Two threads: while one group gets its names the next is made durable. They begin with the first file, for a pass or
-/// a repair may wait for its server for long. `start` and `submit` are of one thread.
+/// Publishes files in groups, each for one ledger: makes them durable together, renames them, syncs the directories, and writes one
+/// ledger transaction. Only then are they reported. It has two threads: while one group is renamed, the next is made durable. They
+/// start with the first file, because a pass or a repair may wait long for its server. `start` and `submit` must be called on the
+/// same thread.
 final class PublishThread: Sendable {
   private struct State {
     var waiting: [Publication] = []
-    /// Nothing more is coming soon: do not wait for a fuller group.
+    /// True when no more files come soon, so that waiting for a fuller group is useless.
     var isFlushing = false
     var isClosed = false
   }
 
-  /// Between the two threads: the next group, durable.
+  /// The exchange between the two threads: the next durable group.
   private struct Handover {
     var group: [Publication]?
-    /// No other is coming.
+    /// True when no other group comes.
     var isOver = false
   }
 
   static let largestGroup = 512
-  /// How long a file waits for company.
+  /// The longest time that a file waits for others.
   private static let linger = Duration.milliseconds(100)
 
   private let state: LockedCondition<State>
@@ -54,7 +55,7 @@ final class PublishThread: Sendable {
 
   var hasThreads: Bool { threads.withLock { !$0.isEmpty } }
 
-  /// Makes the threads, if they are not there: before the first `submit`.
+  /// Starts the threads, unless they run. Must be called before the first `submit`.
   func start() throws(ThreadFailure) {
     guard !hasThreads else { return }
     let (state, handover, post) = (state, handover, post)
@@ -70,7 +71,8 @@ final class PublishThread: Sendable {
     }
   }
 
-  /// Wakes the thread for the first of a group and for the last one it can take: in between it would only look again.
+  /// Adds a file. It wakes the thread for the first file of a group and for the last one that fits. In between the thread would
+  /// only look again.
   func submit(_ publication: Publication) {
     let isDue = state.withLock { state in
       state.waiting.append(publication)
@@ -87,7 +89,7 @@ final class PublishThread: Sendable {
     if isNew { state.change { _ in } }
   }
 
-  /// Publishes what waits, and ends the threads.
+  /// Publishes the waiting files, and ends the threads.
   func close() {
     state.change { $0.isClosed = true }
     for thread in threads.withLock({ $0 }) { thread.join() }
@@ -106,7 +108,7 @@ final class PublishThread: Sendable {
     handover.change { $0.isOver = true }
   }
 
-  /// - Returns: nil once it is closed and nothing waits.
+  /// - Returns: the next batch; `nil` once it is closed and nothing waits.
   private static func nextBatch(_ state: LockedCondition<State>) -> [Publication]? {
     let isOver = state.wait { state -> Bool? in
       if !state.waiting.isEmpty { return false }
@@ -133,7 +135,7 @@ final class PublishThread: Sendable {
   ) {
     var named: PublishGroup.Named?
     while true {
-      // What has its names waits for its record no longer than until it is seen that no other group is there.
+      // Renamed files are recorded as soon as no other group is there.
       let isIdle = named == nil
       let next = handover.wait { handover -> [Publication]?? in
         if let next = handover.group { return .some(next) }
@@ -148,7 +150,7 @@ final class PublishThread: Sendable {
         guard record() else { return }
         continue
       }
-      // One group waits here for its names; the next one waits until it has them.
+      // One group waits here to be renamed, and the next one waits until that is done.
       handover.change { $0.group = nil }
       if named?[0].file.client.ledger !== next[0].client.ledger { _ = record() }
       named = PublishGroup(client: next[0].client, post: post).name(next, after: named.take())

@@ -1,19 +1,19 @@
 import TarnCore
 
-/// The files of a folder that are recorded with the digest of another. Any thread.
+/// The files of a folder that are recorded with a given digest. Thread-safe.
 struct RecordedCopies: Sendable {
   let ledger: any TransferLedger
   let folder: any FolderLooking
 
-  /// Rows of one digest that are looked at: most of them may be of files that are gone.
+  /// The most rows that are examined for one digest. Many of them may be of files that are gone.
   static let most = 512
-  /// Rows read at a time: the first are there in nearly all cases.
+  /// The rows that are read at a time. The first ones are nearly always sufficient.
   private static let pages = (first: 4, next: 64)
 
-  /// Goes through them by path.
+  /// Calls `body` with the rows, in the order of their paths.
   ///
-  /// - Parameter path: the file that is wanted; its own row is passed over.
-  /// - Returns: the first result that is not nil; nil as well when `most` rows gave none.
+  /// - Parameter path: the wanted file, whose own row is skipped.
+  /// - Returns: the first result that is not `nil`; `nil` when `most` rows gave none.
   func first<Result>(
     of digest: Digest, for path: RelativePath, _ body: (Row) -> Result?
   ) throws(LedgerFailure) -> Result? {
@@ -32,7 +32,7 @@ struct RecordedCopies: Sendable {
     return nil
   }
 
-  /// Whether one of them stands there as it was recorded.
+  /// Returns whether one of the files is as it was recorded.
   func exists(of digest: Digest, for path: RelativePath) throws(LedgerFailure) -> Bool {
     try first(of: digest, for: path) { row -> Bool? in
       guard let present = try? folder.look(row.path), present.kind == .regular else { return nil }

@@ -1,18 +1,19 @@
 import TarnCore
 import TarnRuntime
 
-/// Moves recorded files to the trash: intents, renames, directories, ledger, in groups. On its caller's thread.
+/// Moves recorded files to the trash in groups: intents, renames, directories, ledger. Runs on the caller's thread.
 struct Removals {
   let ledger: any TransferLedger
   let folder: any TransferFolder
   let clock: any Clock
   let random: any RandomSource
   var ownWrites: OwnWrites?
-  /// Of the event of each file that went: `deleted`, or `expired` for what `keep` and `max-age` let go.
+  /// The code of the event for each removed file: `deleted`, or `expired` when `keep` or `max-age` demands it.
   var code = "deleted"
 
-  /// - Parameter actions: `delete` or `forget`, each with its row; at most one group.
-  /// - Returns: one outcome per action, in order; `forget` gives `removed` with the recorded identity.
+  /// - Parameter actions: actions of kind `delete` or `forget`, each with its row; at most one group.
+  /// - Returns: the outcomes of the deletions and then of the `forget` actions. The latter are `removed` with the recorded
+  ///   identity.
   func carryOut(_ actions: [Action]) throws -> [(action: Action, outcome: PublishOutcome)] {
     let deletions = actions.compactMap { action -> (action: Action, row: Row, removal: Removal)? in
       guard action.kind == .delete, let row = action.row, let present = action.present else { return nil }
@@ -63,7 +64,7 @@ struct Removals {
     ]
   }
 
-  /// Whether Tarn placed the bytes that are to go. Mode and links may be others.
+  /// Returns whether Tarn placed the bytes that are removed. Mode and links may differ.
   private static func isTarns(_ row: Row, _ removal: Removal) -> Bool {
     !row.isAdopted && row.identity.isSameContents(as: removal.expected)
   }

@@ -1,58 +1,58 @@
 package import TarnCore
 package import TarnRuntime
 
-/// One file that a session downloads: a plan of one action.
+/// A single file that a session downloads. Its plan has one action.
 package struct SingleDownload: Sendable {
-  /// What stands for it in its ledger and folder, which know where the file goes.
+  /// The path that stands for it in its ledger and folder, which know the file's destination.
   package var path: RelativePath
-  /// Absolute.
+  /// The absolute URL.
   package var url: String
-  /// Of the file that is wanted; nil where nobody gave one.
+  /// The digest of the wanted file; `nil` when it is not known.
   package var digest: Digest?
-  /// `Name: value` lines, which go to the origin of the URL only.
+  /// The header fields as `Name: value` lines, which are sent only to the origin of the URL.
   package var headers: [String] = []
-  /// nil for GET.
+  /// The method; `nil` for GET.
   package var method: String?
   package var body: String?
-  /// Seconds without a byte; nil for what the network's settings say.
+  /// The seconds without a byte after which an attempt fails; `nil` for the network's setting.
   package var idleTimeout: Int?
-  /// What an answer has to have whose end nothing marks; nil where nobody knows, and no such answer is taken without a digest.
+  /// The size that an answer without a marked end must have. `nil` when it is not known; such an answer then needs a digest.
   package var expectedBytes: UInt64?
-  /// What stands there already, and is fetched again only if the server has another version; nil for nothing.
+  /// The existing file, which is fetched again only if the server has another version; `nil` when there is none.
   package var known: Row?
-  /// Attempts after the first.
+  /// The number of attempts after the first.
   package var retries = 0
 
   package init(_ path: RelativePath, url: String) { (self.path, self.url) = (path, url) }
 
-  /// How it ended.
+  /// The end of a download.
   package enum Outcome: Sendable, Equatable {
-    /// Under its name, and durable: the ledger has the row.
+    /// The file has its name and is durable, and the ledger has the row.
     case finished
-    /// What stands there is the server's version still.
+    /// The existing file is still the server's version.
     case unchanged
     /// - Parameters:
-    ///   - code: of a download, a status (`http-404`) or a failure of the folder.
-    ///   - message: for a person.
+    ///   - code: the code of a download failure, a status (`http-404`) or a failure of the folder.
+    ///   - message: a description for a person.
     case failed(code: String, message: String)
-    /// It was cancelled; its partial file stays.
+    /// The download was cancelled; its partial file stays.
     case stopped
-    /// The engine cannot go on: its ledger or its threads cannot be had.
+    /// The engine cannot continue, because its ledger or its threads are not available.
     case broken(PassFailure)
   }
 
-  /// What it is carried out with.
+  /// The ports that a download uses.
   package struct Ports: Sendable {
     package var folder: any TransferFolder
     package var ledger: any TransferLedger
     package var downloader: any Downloading
     package var clock: any Clock
     package var random: any RandomSource
-    /// Of this boot; empty when it cannot be read.
+    /// The id of this boot; empty when it cannot be read.
     package var bootID: String
-    /// Of all downloads that share it.
+    /// The progress of all downloads that share it.
     package var progress: PassProgress
-    /// Of the folder's file system.
+    /// The device number of the folder's file system.
     package var device: UInt64
     package var promises: SpacePromises
 
@@ -68,41 +68,41 @@ package struct SingleDownload: Sendable {
   }
 }
 
-/// What becomes of an answer.
+/// The decision about a response.
 package enum ResponseVerdict: Sendable {
-  /// What its status says.
+  /// The status decides.
   case usual
-  /// Its body is the file, whatever its status.
+  /// The body is the file, whatever the status.
   case take
-  /// It ends here; what was fetched before stays.
+  /// The download ends here. Bytes that were fetched before stay.
   case end(FolderFailure)
 }
 
-/// Hears what servers answer. It must not block.
+/// Observes the responses of servers. It must not block.
 package protocol ResponseObserver: AnyObject, Sendable {
-  /// On the network's thread, before a byte of the file is written.
+  /// Called on the network's thread, before a byte of the file is written.
   func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict
-  /// A file whose size the server does not tell has so many bytes by now. On a lane, every few MiB.
+  /// Called on a lane every few MiB, while a file grows whose size the server does not tell. `bytes` is its present size.
   ///
-  /// - Returns: why it may have no more; nil for go on.
+  /// - Returns: the reason why it may not grow further; `nil` to continue.
   func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure?
-  /// On the network's thread.
+  /// Called on the network's thread.
   ///
-  /// - Parameter body: the beginning of the body of an answer that was no file: 64 KiB at most.
+  /// - Parameter body: the beginning of the body of a response that was no file, at most 64 KiB.
   func refused(_ path: RelativePath, body: [UInt8])
 }
 
-/// A download that was handed to the engine. Any thread.
+/// A download that the engine carries out. Thread-safe.
 package final class RunningDownload: Sendable {
   private let stop: StopFlag
 
   init(_ stop: StopFlag) { self.stop = stop }
 
-  /// It ends soon, and keeps its partial file.
+  /// Cancels the download. It ends soon, and its partial file stays.
   package func cancel() { stop.set() }
 }
 
-/// What is to be done for a single download.
+/// The action list of a single download.
 private final class OneAction: ActionList {
   private final class Cursor: ActionCursor {
     private var action: Action?
@@ -123,7 +123,7 @@ extension TransferEngine {
   /// Begins a download.
   ///
   /// - Parameters:
-  ///   - observer: hears of the server's answers.
+  ///   - observer: observes the server's responses.
   ///   - ended: called once, on the engine's thread or on this one; it must not block.
   package func start(
     _ download: SingleDownload, with ports: SingleDownload.Ports, observer: any ResponseObserver,
@@ -177,7 +177,7 @@ extension TransferEngine {
 }
 
 extension PassProgress {
-  /// So many files are to be downloaded.
+  /// Announces the number of files to download.
   package func expect(files: Int) {
     change { snapshot in
       snapshot.phase = .transferring

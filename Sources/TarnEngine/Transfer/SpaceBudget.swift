@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// What downloads were promised, by the file systems that they go to. Shared by all sessions of a process; any thread.
+/// The space that is promised to downloads, by file system. Shared by all sessions of a process; thread-safe.
 package final class SpacePromises: Sendable {
   private let promises = Locked<[UInt64: SpaceBudget.Promises]>([:])
 
@@ -17,28 +17,28 @@ package final class SpacePromises: Sendable {
   }
 }
 
-/// Whether bytes fit: free space, less the reserve, less what running transfers will still need. Any thread.
+/// Decides whether bytes fit: free space, less the reserve, less what running transfers still need. Thread-safe.
 final class SpaceBudget: Sendable {
   private let folder: any TransferFolder
   private let reserve: UInt64
   private struct State {
-    /// Bytes that can be promised without another look at the disk, which has room for many times as many.
+    /// The bytes that can be promised without another look at the disk, which has room for many times as many.
     var credit: UInt64 = 0
-    /// Bytes that were free beyond the reserve when it was looked at last.
+    /// The bytes beyond the reserve that were free at the last look.
     var room: UInt64 = 0
-    /// The kernel found no room for a file: it may have none for another one, however small.
+    /// True once the kernel found no room for a file: it may have none for another one, however small.
     var isDoubted = false
-    /// Files that can be begun without another look at the disk, which can hold many times as many.
+    /// The files that can be begun without another look at the disk, which can hold many times as many.
     var files = 0
   }
-  /// Bytes that running jobs of several budgets of one disk may still write.
+  /// The bytes that running jobs may still write, for several budgets of one disk.
   struct Promises: Sendable {
     fileprivate let bytes = Locked(UInt64(0))
 
     func giveBack(_ bytes: UInt64) { self.bytes.withLock { $0 -= min($0, bytes) } }
 
-    /// - Parameter most: that may be promised in all.
-    /// - Returns: all that is promised now; nil when they do not fit.
+    /// - Parameter most: the most bytes that may be promised in total.
+    /// - Returns: the bytes promised in total; `nil` when these do not fit.
     fileprivate func add(_ bytes: UInt64, most: UInt64) -> UInt64? {
       self.bytes.withLock { promised in
         let (sum, overflow) = promised.addingReportingOverflow(bytes)
@@ -57,10 +57,10 @@ final class SpaceBudget: Sendable {
     self.reserve = reserve.bytes(ofTotal: try folder.space().total)
   }
 
-  /// Takes bytes out of the budget.
+  /// Reserves bytes.
   ///
-  /// - Parameter others: how many jobs at work may each make a file still; nil where it makes none itself.
-  /// - Returns: false when they do not fit; then nothing was taken.
+  /// - Parameter others: the number of running jobs that may each make another file; `nil` when this job makes none.
+  /// - Returns: false when they do not fit; nothing is reserved then.
   func reserve(_ bytes: UInt64, besides others: Int? = nil) -> Bool {
     if let others, !canHoldFile(besides: others) { return false }
     let isDoubted = state.withLock(\.isDoubted)
@@ -79,32 +79,33 @@ final class SpaceBudget: Sendable {
     return true
   }
 
-  /// A file system that can hold few more than there are jobs is asked for each: what finds no place is not fetched.
+  /// Returns whether the file system can hold another file. One that can hold few more than there are jobs is asked each time, so
+  /// that files without a place are not fetched.
   private func canHoldFile(besides others: Int) -> Bool {
     let isCovered = state.withLock { state in
       defer { state.files = max(0, state.files - 1) }
       return state.files > 0
     }
-    // Not every file system counts them.
+    // Not every file system counts its files.
     guard !isCovered, let files = try? folder.space().files else { return true }
     state.withLock { $0.files = Int(min(1024, (files - min(files, UInt64(others))) / 32)) }
     return files > others
   }
 
-  /// The kernel refused to make or to fill a file for want of room.
+  /// Notes that the kernel refused to make or to fill a file for lack of room.
   func doubt() {
     state.withLock { ($0.isDoubted, $0.credit, $0.files) = (true, 0, 0) }
   }
 
   func giveBack(_ bytes: UInt64) { promises.giveBack(bytes) }
 
-  /// Bytes free beyond the reserve, promised or not.
+  /// The free bytes beyond the reserve, promised or not.
   var room: UInt64 {
     let free = (try? folder.space().free) ?? 0
     return free - min(free, reserve)
   }
 
-  /// Bytes free beyond the reserve and beyond what is promised.
+  /// The free bytes beyond the reserve and beyond what is promised.
   var available: UInt64 {
     let (room, promised) = (self.room, promises.bytes.withLock { $0 })
     return room - min(room, promised)

@@ -1,53 +1,54 @@
 import TarnCore
 import TarnRuntime
 
-/// A plan that is carried out for a client, and what came of it so far.
+/// A plan that is carried out for a client, and the results so far.
 ///
-/// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client. It is of one thread at a time: its
-/// maker's until `submit`, then the engine's, and from the end of `wait` on of who waited.
+/// It decides nothing about paths: a path that is not as the plan saw it is stale, and goes back to the client. It belongs to one
+/// thread at a time: its maker's until `submit`, then the engine's, and after `wait` the waiting thread's.
 final class Submission {
   let client: TransferClient
   let policy: PassPolicy
-  /// Its requests go ahead of others. It goes by a manifest that was announced; any other by the one that is announced next.
+  /// True when its requests precede others. An urgent submission follows the manifest that was announced; any other follows the one
+  /// that is announced next.
   let isUrgent: Bool
   private let engine: TransferEngine
-  /// Whether files may make way for directories: they are deletions like any other.
+  /// The verdict on deletions, which includes files that make way for directories.
   private let deletions: DeletionVerdict
-  /// What had become of the folder when it was looked at for this plan.
+  /// The engine's history when the folder was read for this plan.
   private var since: TransferEngine.History
   let account: TransferAccount
   let space: SpaceBudget
   private var atHand: BytesAtHand
   var plan: PlanReader
-  /// As the engine calls it.
+  /// The engine's id for this submission.
   var id: TransferState.ClientID = 0
-  /// Each with its row.
+  /// The pending adoptions, each with its row.
   private var adoptions: [Action] = []
-  /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
+  /// The actions that orders ended or kept from beginning, with their problems' codes, to be retried on request.
   private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
-  /// Where the feed's own list was read to; nil once it was taken from there.
+  /// The place of the feed's own list, which was read to there; `nil` once it was taken from there.
   var listURL: String?
-  /// What another manifest wants that was accepted since.
+  /// Returns what a manifest wants that was accepted since; `nil` when there is none.
   var manifest: ((RelativePath) throws -> Entry?)?
-  /// Of the manifest that it goes by, as they are announced; nil where it goes by the one that is announced next.
+  /// The number of the manifest that it follows; `nil` when it follows the one that is announced next.
   var manifestNumber: Int?
-  /// Another manifest wants something of it otherwise: its client has to look again, at all of it.
+  /// True when another manifest wants some of it otherwise, so that its client has to look at all of it again.
   var isSuperseded = false {
     didSet { if isSuperseded { stale = [] } }
   }
-  /// Files that could not make way, and why: no more than the deletion guard lets go.
+  /// The files that could not make way, and the reasons. They are no more than the deletion guard allows.
   private var stuck: [RelativePath: String] = [:]
-  /// Actions whose path was not as the plan saw it, to be decided over again: no more than `mostStale`.
+  /// The actions whose paths were not as the plan saw them, to be decided again: at most `mostStale`.
   private(set) var stale: [Action] = []
 
-  /// What need not be fetched.
+  /// The bytes that need not be fetched.
   private struct BytesAtHand {
-    /// Files of the folder that may hold what is wanted.
+    /// Files of the folder that may have wanted contents.
     let unrecorded: UnrecordedFiles
-    /// Names of the partial files to go on with.
+    /// The names of the partial files to continue.
     var resumable: [RelativePath: String]
     private let ledger: any TransferLedger
-    /// Any rows when this is asked first: else no bytes of the folder can be used again.
+    /// True when there were any rows at the first access. Otherwise no bytes of the folder can be reused.
     lazy var hasRows = (try? ledger.rows().next() == nil) != true
 
     init(_ unrecorded: UnrecordedFiles, of client: TransferClient) throws(LedgerFailure) {
@@ -74,7 +75,7 @@ final class Submission {
     atHand = try BytesAtHand(plan.unrecorded, of: client)
   }
 
-  /// Once it has ended: goes on with another plan.
+  /// Continues with another plan, once the first has ended.
   func renew(_ plan: Plan) throws {
     since = plan.since
     self.plan = try PlanReader(plan)
@@ -82,9 +83,9 @@ final class Submission {
     atHand = try BytesAtHand(unrecorded, of: client)
   }
 
-  /// The path of an action is not as the plan saw it.
+  /// Notes that the path of an action is not as the plan saw it.
   ///
-  /// Beyond what is remembered a repair looks again at all of it, and a pass tells that the next one has to.
+  /// Beyond the limit a repair looks at all of its plan again, and a pass reports that the next one must look.
   func decideAgain(_ action: Action) {
     if isSuperseded { return }
     if stale.count < client.mostStale { return stale.append(action) }
@@ -92,12 +93,12 @@ final class Submission {
     account.report(Problem(changedMeanwhile: action.path, seen: client.now))
   }
 
-  /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
-  /// is not looked at.
+  /// Returns whether the path is as the plan saw it, and the manifest still wants what the plan brings. A path that nobody else can
+  /// have changed is not checked.
   ///
-  /// - Parameter mustLook: time has passed, or others were at work there: they may have left a partial file.
+  /// - Parameter mustLook: true when time has passed, or others used the path: they may have left a partial file.
   func isAsSeen(_ action: Action, mustLook: Bool = false) throws -> Bool {
-    // What cannot be told is looked at again.
+    // When this cannot be determined, the path is looked at again.
     if let manifest, (try? manifest(action.path)) != action.entry {
       isSuperseded = true
       return false
@@ -105,7 +106,7 @@ final class Submission {
     if mustLook { atHand.resumable[action.path] = try client.ledger.partial(action.path)?.name }
     guard mustLook || mayHaveBeenBrought else { return true }
     if action.kind == .adopt {
-      // Seen before its row was written.
+      // The file was seen before its row was written.
       guard let row = action.row, row.isAdopted, let known = try client.ledger.row(action.path) else {
         return true
       }
@@ -127,15 +128,15 @@ final class Submission {
 
   // MARK: Bytes at hand
 
-  /// Bytes of space for an entry; nil where that is not known.
+  /// Returns the space in bytes that an entry needs; `nil` when it is not known.
   ///
-  /// What an unfinished download of it has already serves again, whatever becomes of its contents.
+  /// The space of its unfinished download counts as available, whatever becomes of its contents.
   func needed(_ entry: Entry) -> UInt64? {
     let held = atHand.resumable[entry.path].flatMap { try? folder.partialAllocation($0) } ?? 0
     return entry.size.map { $0 - min($0, held) }
   }
 
-  /// A partial file, or a file of the folder, may hold bytes of it.
+  /// Returns whether a partial file, or a file of the folder, may have bytes of it.
   func mayBeAtHand(_ job: Job) -> Bool {
     atHand.resumable[job.entry.path] != nil || (job.entry.digest != nil && atHand.hasRows)
       || !unrecorded.candidates(job.entry, row: job.action.row).isEmpty
@@ -146,14 +147,14 @@ final class Submission {
     return try RecordedCopies(ledger: client.ledger, folder: folder).exists(of: digest, for: entry.path)
   }
 
-  /// Keeps a partial file for the next pass. Without a row nobody could go on with it: it would only take space.
+  /// Keeps a partial file for the next pass. Without a row it is removed, because nobody could continue it.
   func leavePartial(_ job: Job) {
     guard let partial = job.partial else { return }
     let isKnown = (try? client.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
     if isKnown { partial.close() } else { partial.discard() }
   }
 
-  /// Keeps it for who begins with this path again.
+  /// Keeps a partial file for whoever begins this path again.
   private func keepPartial(_ job: Job) {
     guard let partial = job.partial else { return }
     partial.close()
@@ -175,14 +176,15 @@ final class Submission {
       displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))
   }
 
-  /// Whether an entry counts as in place by what is done now. What a repair brings back was counted when it was brought.
+  /// Returns whether the action newly puts an entry in place. Files that a repair restores were counted when they were first
+  /// placed.
   private func countsEntry(_ action: Action) -> Bool {
     client.countsEntries && (!isUrgent || action.kind == .fetch || action.kind == .update)
   }
 
-  /// A server that knows no conditions sends the same bytes each time: the file that is there is as good.
+  /// Handles a server that ignores conditions and sends the same bytes each time: the existing file is as good.
   ///
-  /// - Returns: its row, with what the server says now; nil where it is another file, or stands there no more.
+  /// - Returns: its row, updated from the response; `nil` when the files differ, or the existing one is gone.
   func sameAsBefore(_ job: Job, _ checked: Job.Checked) -> Row? {
     guard [.revalidate, .update].contains(job.action.kind), var row = job.action.row,
       row.digest == checked.sealed.digest, row.lastModified == checked.head?.lastModified,
@@ -193,19 +195,20 @@ final class Submission {
     return row
   }
 
-  /// Empty while the version could not be told from one that comes a moment later: the next pass asks for it again.
+  /// Returns the fingerprint. It is empty while the version could not be told from one a moment later, so that the next pass asks
+  /// for it again.
   private func fingerprint(_ job: Job, sent: Timestamp?) -> [UInt8] {
     guard job.entry.isUnsettled(at: sent ?? client.now) else { return job.entry.fingerprint }
     account.noteUnsettled()
     return []
   }
 
-  /// The server's copy is the one that is there: only the ledger learns what the listing and the server say now.
+  /// Records that the existing file is the server's version. Only the ledger changes, with what the listing and the server say now.
   func confirm(_ row: Row, _ job: Job) throws {
     var row = row
     row.fingerprint = fingerprint(job, sent: nil)
     let restored = restoreMode(of: &row)
-    // Until the ledger knows its times, each pass hashes a file that somebody touched.
+    // Without this, each pass would hash a file that somebody touched.
     var changes: [LedgerChange] = try client.ledger.row(row.path) == row ? [] : [.row(row)]
     if countsEntry(job.action) { changes.append(.inPlace(entries: 1, bytes: row.identity.size)) }
     if let restored {
@@ -218,19 +221,19 @@ final class Submission {
 
   // MARK: Files that are there already
 
-  /// - Parameter isTaken: somebody is at work on a path, and goes on with it.
+  /// - Parameter isTaken: returns whether somebody uses a path, and continues to.
   func adopt(_ action: Action, isTaken: (RelativePath) -> Bool) throws {
     adoptions.append(action)
     if adoptions.count >= PublishThread.largestGroup { try flushAdoptions(isTaken: isTaken) }
   }
 
-  /// Only the ledger learns them. Those that Tarn placed are told of only where their mode was put back: a touched file has another
-  /// time of change, and on a FUSE or network file system any file may.
+  /// Records the pending adoptions. Files that Tarn placed are reported only when their mode was restored. A touched file has
+  /// another time of change, and on a FUSE or network file system that may happen to any file.
   func flushAdoptions(isTaken: (RelativePath) -> Bool) throws {
     guard !adoptions.isEmpty else { return }
     var adopted: [Row] = []
     for action in adoptions {
-      // Another client may have brought anew what somebody took away.
+      // Another client may have replaced a file that somebody removed.
       if let row = action.row, !isTaken(row.path), !mayHaveBeenBrought || isThere(row) {
         adopted.append(row)
       } else {
@@ -239,7 +242,7 @@ final class Submission {
     }
     let recorded = Set(adoptions.filter(\.isRecorded).map(\.path))
     adoptions = []
-    // Those whose mode was another one, and which.
+    // The files whose mode was restored, with the former mode.
     var restored: [RelativePath: String] = [:]
     for index in adopted.indices { restored[adopted[index].path] = restoreMode(of: &adopted[index]) }
     try folder.flush()
@@ -262,16 +265,16 @@ final class Submission {
     for row in adopted { account.kept(row, code: code(row), isToDo: !recorded.contains(row.path)) }
   }
 
-  /// Of a file that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.
+  /// Restores the mode of a file that Tarn placed, under the policy `restore`. A mode that cannot be set is left as it is.
   ///
-  /// - Returns: which it was, for people; nil where it was not changed.
+  /// - Returns: the former mode, for people; `nil` when it was not changed.
   private func restoreMode(of row: inout Row) -> String? {
     guard policy.localChanges == .restore, !row.isAdopted else { return nil }
     do throws(FolderFailure) {
       guard let (identity, before) = try folder.restoreMode(of: row.path, expected: row.identity) else {
         return nil
       }
-      // By a chmod the file has another time of change.
+      // The chmod changes the file's time of change.
       let isSame = identity.isSame(as: row.identity)
       row.identity = identity
       client.ownWrites?.note(row.path, identity)
@@ -285,7 +288,7 @@ final class Submission {
 
   // MARK: Files that make way
 
-  /// A file that Tarn placed, where the feed now has a directory.
+  /// Removes a file that Tarn placed where the feed now has a directory.
   func removeInTheWay(_ action: Action) throws {
     guard deletions == .allowed else { return }
     let removals = Removals(
@@ -295,7 +298,7 @@ final class Submission {
     if let problem = account.removed(action, outcome) { stuck[action.path] = problem.message }
   }
 
-  /// Whether an entry lies below a file that stays for now; then it waits, or has failed.
+  /// Returns whether an entry is below a file that stays for now. It then waits, or has failed.
   func isBlocked(_ action: Action) -> Bool {
     guard let blocker = action.blocker else { return false }
     if let reason = stuck[blocker] {
@@ -317,7 +320,7 @@ final class Submission {
 
   func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
 
-  /// An order ended its transfer: its bytes are kept, and the entry is told.
+  /// Ends a transfer by an order: its bytes are kept, and the entry is reported.
   func cancel(_ job: Job) {
     keepPartial(job)
     let message = "its transfer was cancelled; the next pass tries again"
@@ -330,7 +333,7 @@ final class Submission {
     hold(job.action, ordinal: job.ordinal)
   }
 
-  /// Reports an action that no pass is to begin for now.
+  /// Reports an action that no pass may begin for now.
   func hold(_ action: Action, ordinal: Int) {
     let problem = Problem(
       name: action.path.bytes, kind: .held, code: Problem.pausedCode,
@@ -340,21 +343,21 @@ final class Submission {
     steeredAway[action.path] = (action, ordinal, Problem.pausedCode)
   }
 
-  /// Takes back that an order ended it, or kept it from beginning: its problem is told no more.
+  /// Undoes an order that ended an action, or kept it from beginning. Its problem is no longer reported.
   ///
-  /// - Returns: what is to begin again; nil when no order did, or nothing more is begun.
+  /// - Returns: the action to begin again; `nil` when no order concerned it, or nothing more is begun.
   func takeBack(_ path: RelativePath) -> (action: Action, entry: Entry, ordinal: Int)? {
     guard !client.stop.isSet, !isPaused(path),
       let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return nil }
     account.takeBack(entry, code: code, wasPaused: code == Problem.pausedCode)
-    // A failure is of no account: what publishes it drops the problem, too.
+    // A failure does not matter: publishing the file drops the problem, too.
     try? client.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     return (action, entry, ordinal)
   }
 
-  /// Questions beside the pass hear of it now; soon told again, so a failure is of no account here.
+  /// Records the problem at once, for the status. It is reported again soon, so a failure does not matter.
   private func noteNow(_ problem: Problem) {
     try? client.ledger.applyVolatile([.problem(problem)])
   }

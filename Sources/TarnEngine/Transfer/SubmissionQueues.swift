@@ -1,6 +1,6 @@
 import DequeModule
 
-/// Submissions that wait for a place to begin, in the order that they came.
+/// The submissions that wait for a place to begin, in the order in which they came.
 struct SubmissionQueues {
   private var urgent = Deque<Transfers>()
   private var others = Deque<Transfers>()

@@ -1,7 +1,8 @@
 import TarnCore
 import TarnRuntime
 
-/// What came of the transfers of one client: counts and problems, for its report, its observer and the ledger. On the engine's thread.
+/// The results of one client's transfers: counts and problems, for its report, its observer and the ledger. Used on the engine's
+/// thread.
 final class TransferAccount {
   private let client: TransferClient
   private let observer: any PassObserver
@@ -9,13 +10,13 @@ final class TransferAccount {
   private(set) var bytes = PassBytes()
   private(set) var learned = LearnedSizes()
   private(set) var problems: [Problem] = []
-  /// nil where the ledger hears of problems only at the end.
+  /// The problems for the ledger while the pass runs; `nil` when it gets them only at the end.
   var early: EarlyProblems?
-  /// Whether what fails may be of a version that a manifest on its way does not want any more; nil where it never is.
+  /// Returns whether a failure may concern a version that a coming manifest no longer wants; `nil` when it never does.
   var mayBeSuperseded: (@Sendable () -> Bool)?
-  /// So many failed then: to be looked at again by the next manifest, and not told.
+  /// The number of such failures. They are left to the next manifest and are not reported.
   private(set) var untold = 0
-  /// Files were brought that the next pass has to ask for again, whatever the feed says.
+  /// True when files were brought that the next pass must request again, whatever the feed says.
   private(set) var hasUnsettled = false
   private var ticked = Instant()
 
@@ -54,18 +55,18 @@ final class TransferAccount {
     }
   }
 
-  /// The server's version is the one that stands there.
+  /// Counts a file that is the server's version already.
   func confirmed(_ job: Job) {
     counts.revalidated += 1
     bytes.confirmed.addSaturated(job.action.row?.identity.size ?? 0)
     progress.finish(job.id, bytes: 0, isLearned: job.entry.size == nil)
   }
 
-  /// A file that was there already.
+  /// Counts a file that existed already.
   ///
   /// - Parameters:
-  ///   - code: what is told of it: `adopted`, `restored`, or nil for nothing.
-  ///   - isToDo: it counts among the files to be done.
+  ///   - code: the code that is reported: `adopted`, `restored`, or `nil` for none.
+  ///   - isToDo: true when it counts among the files to be done.
   func kept(_ row: Row, code: String?, isToDo: Bool) {
     switch code {
     case "adopted": counts.adopted += 1
@@ -77,9 +78,9 @@ final class TransferAccount {
     if isToDo { progress.finish(nil, bytes: 0) }
   }
 
-  /// What became of a file that has to make way.
+  /// Reports the result for a file that has to make way.
   ///
-  /// - Returns: why it stays; nil when it is gone.
+  /// - Returns: the reason why it stays; `nil` when it is gone.
   func removed(_ action: Action, _ outcome: PublishOutcome) -> Problem? {
     let problem = observer.report(
       outcome, of: action, seen: client.now, into: &problems, counting: &counts)
@@ -93,7 +94,7 @@ final class TransferAccount {
 
   // MARK: What is not
 
-  /// Counts a problem, keeps it for the report, and tells it.
+  /// Counts a problem, keeps it for the report, and reports it.
   func report(_ problem: Problem) {
     observer.report(problem, into: &problems, counting: &counts)
     early?.tell(problem)
@@ -105,7 +106,7 @@ final class TransferAccount {
     return fail(entry.path, code: code, message: message, isOrder: isOrder)
   }
 
-  /// - Parameter isOrder: a person ended it, whatever a manifest says of it: it is told, and can be taken back.
+  /// - Parameter isOrder: true when a person ended it. It is then reported whatever a manifest says, and can be undone.
   @discardableResult
   func fail(_ path: RelativePath, code: String, message: String, isOrder: Bool = false) -> Problem {
     progress.change { $0.failed += 1 }
@@ -116,7 +117,7 @@ final class TransferAccount {
     return problem
   }
 
-  /// The entry has failed, unless a duplicate of it comes: its failure is counted once that is known.
+  /// Records the failure of an entry unless a duplicate of it comes. It is counted once that is known.
   func tellExhausted(_ job: Job) {
     guard let failure = job.failure, early != nil else { return }
     early?.tell(
@@ -125,10 +126,10 @@ final class TransferAccount {
         seen: client.now))
   }
 
-  /// What failed is tried again: the status does not call it failed meanwhile.
+  /// Forgets a failure that is retried, so that the status does not show it meanwhile.
   func forgetFailure(of path: RelativePath) { early?.forget(path.bytes) }
 
-  /// Takes back that an order kept an entry from being brought.
+  /// Undoes that an order kept an entry from being brought.
   func takeBack(_ entry: Entry, code: String, wasPaused: Bool) {
     problems.removeAll { $0.code == code && $0.name == entry.path.bytes }
     forgetFailure(of: entry.path)
@@ -140,8 +141,8 @@ final class TransferAccount {
     }
   }
 
-  /// The pass ends: so many entries had failed unless a duplicate came. Those that were named early are named still; to name the
-  /// others would mean to read the plan to its end, which the next pass does.
+  /// Ends the account with this number of entries that failed unless a duplicate came. Problems that were recorded early stay
+  /// named. Naming the others would mean reading the plan to its end, which the next pass does.
   func end(exhausted: Int) {
     counts.failed += exhausted
     let told = Set(problems.map(\.name))
@@ -150,14 +151,14 @@ final class TransferAccount {
 
   // MARK: Beside others
 
-  /// Once a second, what `tarn status` shows beside a running pass.
+  /// Records, once a second, what `tarn status` shows beside a running pass.
   ///
-  /// - Parameter exhausted: entries that have failed unless a duplicate comes.
+  /// - Parameter exhausted: returns the number of entries that have failed unless a duplicate comes.
   func tick(exhausted: () -> Int) {
     let now = client.clock.monotonic()
     guard now >= ticked + .seconds(1) else { return }
     ticked = now
-    // Stale in a second, so a failure is of no account here.
+    // The facts are outdated in a second, so a failure does not matter.
     var changes = progress.snapshot().changes
     if early != nil {
       let all: [Problem.Kind: Int] = [.failed: counts.failed + exhausted(), .conflict: counts.conflict]

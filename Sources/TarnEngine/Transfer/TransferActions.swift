@@ -1,24 +1,24 @@
-/// What a transfer state has done, and how its jobs end.
+/// The actions that a transfer state requests, and the ends of its jobs.
 extension TransferState {
   enum Ending: Hashable {
-    /// What was fetched, or copied, has its name.
+    /// The file was fetched or copied, and has its name.
     case placed
-    /// What stands there is what the server has.
+    /// The file in place is the server's version.
     case unchanged
-    /// What stands there is not what was expected.
+    /// The file in place is not the expected one.
     case stale
     case failed
-    /// With nothing else of its client at work there was no space.
+    /// There was no space although nothing else of its client was running.
     case noSpace
     case cancelled
     case paused
     case abandoned
-    /// Nothing more is begun: what came of it is kept.
+    /// Nothing more is begun; results so far are kept.
     case stopped
 
-    /// What becomes of those who wait for its path: a file was placed there, so that they have to look again; or a person's order
-    /// ended it, which names the path, whoever would bring it, so that nobody begins it anew. (Only who cancels all that it submitted
-    /// leaves alone what others wait for.) nil where the first of them goes on: nothing was brought.
+    /// The end of the jobs that wait for its path. After a file was placed there, they have to look again. After a person's order,
+    /// which applies to the path, none of them may begin anew. `nil` when the first of them continues, because nothing was brought.
+    /// (A client that cancels all its submissions does not affect others' jobs.)
     var ofThoseWhoWait: Ending? {
       switch self {
       case .placed, .unchanged: .stale
@@ -29,35 +29,35 @@ extension TransferState {
   }
 
   enum Action: Hashable {
-    /// Take space for it; `reserved` or `refused` answers.
+    /// Reserve space for it; answered by `reserved` or `refused`.
     case reserve(JobID)
-    /// Look for its bytes; `looked` answers.
+    /// Search for its bytes; answered by `looked`.
     case look(JobID)
-    /// Ask a source; `answered` or `confirmed` answers.
+    /// Ask a source; answered by `answered` or `confirmed`.
     case ask(JobID)
-    /// End its exchange; `answered` comes all the same.
+    /// End its exchange; `answered` still comes.
     case cancelExchange(JobID)
-    /// It gets the next connection.
+    /// Give it the next connection.
     case prioritize(JobID)
-    /// Check its bytes; `answered` answers.
+    /// Check its bytes; answered by `answered`.
     case seal(JobID)
-    /// Give it its name; `published` or `confirmed` answers.
+    /// Give it its name; answered by `published` or `confirmed`.
     case publish(JobID)
-    /// Give bytes of the space back.
+    /// Give these bytes of the space back.
     case release(UInt64)
-    /// It begins anew, as if nothing had been asked for.
+    /// Reset it, as if nothing had been requested.
     case putBack(JobID)
-    /// No source is left: it has failed, unless another job brings its contents.
+    /// Note that no source is left: it has failed, unless another job brings its contents.
     case exhausted(JobID)
-    /// Are its contents in the folder? `foundCopy` answers.
+    /// Check whether its contents are in the folder; answered by `foundCopy`.
     case findCopy(JobID)
-    /// There is no room to remember it: it is over here, and comes later.
+    /// Defer it, because there is no room to remember it: it ends here, and begins later.
     case postpone(JobID)
-    /// The same, of one without a source.
+    /// Defer it likewise, when it has no source left.
     case setAside(JobID)
-    /// The path is its client's; `yield` gives it back.
+    /// Tell its client that the path is granted; `yield` gives it back.
     case granted(JobID)
-    /// It is over.
+    /// End it.
     case end(JobID, Ending)
   }
 }

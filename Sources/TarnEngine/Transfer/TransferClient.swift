@@ -1,39 +1,39 @@
 import TarnCore
 import TarnRuntime
 
-/// For whom the engine carries plans out: the folder, its ledger, and what all transfers of one client share.
+/// A client of the engine: the folder, its ledger, and what all transfers of the client share.
 struct TransferClient: Sendable {
   let folder: any TransferFolder
   let ledger: any TransferLedger
   let downloader: any Downloading
   let clock: any Clock
   let random: any RandomSource
-  /// Of this boot; empty when it cannot be read.
+  /// The id of this boot; empty when it cannot be read.
   let bootID: String
-  /// Learns what is written in the folder; nil when nobody watches it.
+  /// Records what is written in the folder; `nil` when nobody watches it.
   var ownWrites: OwnWrites?
   let progress: PassProgress
-  /// Ends what it submitted.
+  /// Ends all that the client has submitted.
   let stop: StopFlag
-  /// Orders about single transfers; nil for none.
+  /// The orders about single transfers; `nil` for none.
   var steering: PassSteering?
-  /// Entries in memory that wait for a duplicate's bytes, and as many whose sources all failed.
+  /// The most jobs in memory that wait for the same reason: for a duplicate, for space, or for contents without a source.
   var mostHeldBack = 4096
-  /// Actions in memory whose paths were not as their plan saw them.
+  /// The most actions in memory whose paths were not as their plan saw them.
   var mostStale = 1 << 14
-  /// What is brought counts among what the mirror has in place.
+  /// True when files that are brought count as in place in the mirror.
   var countsEntries = true
-  /// All that its plans are about.
+  /// The region that all its plans are about.
   var region = Region.everything
-  /// Of the file system that it writes to; nil for what all of one engine share.
+  /// The promises on the file system that it writes to; `nil` for those that one engine's clients share.
   var promises: SpaceBudget.Promises?
-  /// What its requests have that those of mirrors do not.
+  /// The parts of its requests that those of mirrors lack.
   var asking = Asking()
-  /// Hears what servers answer.
+  /// The observer of responses; `nil` for none.
   var responses: (any ResponseObserver)?
-  /// What equals another file is copied from it.
+  /// True when files are copied from existing ones with equal contents.
   var reusesContents = true
-  /// What is whole, and cannot get its name, keeps its bytes as a partial file.
+  /// True when a complete file that cannot get its name keeps its bytes as a partial file.
   var keepsFailed = false
 
   var now: Timestamp { clock.time }
@@ -42,18 +42,18 @@ struct TransferClient: Sendable {
     (request.headers, request.method, request.body) = (asking.headers, asking.method, asking.body)
     request.idleTimeout = asking.idleTimeout
     request.keepsFields = responses != nil
-    // Who gives way is asked again.
+    // A request that gives way is sent again, so one with a method of its own must not give way.
     if asking.method != nil { request.patience = .max >> 32 }
   }
 
   struct Asking: Sendable {
-    /// Header lines, for the origin of each URL only.
+    /// The header fields, which are sent only to the origin of each URL.
     var headers: [String] = []
-    /// See `DownloadRequest`.
+    /// The method; see `DownloadRequest`.
     var method: String?
     var body: String?
     var idleTimeout: Int?
-    /// See `SingleDownload`.
+    /// The expected size; see `SingleDownload`.
     var expectedBytes: UInt64?
   }
 }

@@ -1,55 +1,56 @@
 package import TarnCore
 import TarnRuntime
 
-/// Carries out the plans of an open folder's clients: of a pass, and of repairs beside it. Any thread may submit. The engine's own thread,
-/// its lanes and its publisher begin with the first plan, and end when nothing is at work any more.
+/// Carries out the plans of an open folder's clients: of a pass, and of repairs beside it. Any thread may submit. The engine's own
+/// thread, its lanes and its publisher start with the first plan, and end when nothing is running any more.
 ///
-/// Each open folder has one, and so each has its own paths, its own ledger, and failures that end nobody else's plans. Places and
-/// rates are shared by all of them: see `TransferBudget`.
+/// Each open folder has its own engine, with its own paths and ledger, so that a failure ends nobody else's plans. All engines
+/// share connections and rates; see `TransferBudget`.
 package final class TransferEngine: Sendable {
-  /// What others say to the engine's thread.
+  /// The messages and the state that other threads share with the engine's thread.
   struct Inbox {
     var messages: [EngineMessage] = []
-    /// There is a thread that reads it.
+    /// True while a thread reads it.
     var isRunning = false
-    /// The last job's number: those of an earlier thread, which may still be told of, mean nothing to the next one.
+    /// The number of the last job. Late messages about jobs of an earlier thread mean nothing to the next one.
     var lastJob: UInt64 = 0
     var history = History()
-    /// How far the pass at work is; nil when none is.
+    /// The stage of the running pass; `nil` when none is running.
     var pass: PassStage?
-    /// What a crash left was put right.
+    /// True once what a crash left was repaired.
     var isPrepared = false
-    /// Why the folder or the ledger cannot be had: what is in the middle of it is put right when the mirror is opened again.
+    /// The reason why the folder or the ledger is not available. Unfinished steps are repaired when the mirror is opened again.
     var failure: PassFailure?
-    /// Repairs that bring something, and what they are to bring still, also of those that were cut short beside them.
+    /// The number of repairs that bring files, and what they still have to bring, including what was left by those that were cut
+    /// short.
     var bringing: (repairs: Int, left: RepairPending) = (0, RepairPending())
 
     mutating func beginCarryingOut() { if pass != nil { pass = .carryingOut } }
   }
 
-  /// What became of the folder so far: taken once, and compared with later.
+  /// The history of the folder so far. A copy is compared with later ones.
   struct History {
-    /// Files that urgent clients have brought.
+    /// The number of files that urgent clients have brought.
     var brought = 0
-    /// Manifests that were announced.
+    /// The number of manifests that were announced.
     var manifests = 0
-    /// How often repairs have recorded something.
+    /// The number of times that repairs have recorded something.
     var records = 0
-    /// Passes that have ended.
+    /// The number of passes that have ended.
     var passes = 0
   }
 
   private let inbox = LockedCondition(Inbox())
-  /// Space that transfers were promised, of whichever submission.
+  /// The space that transfers of all submissions were promised.
   let promises = SpaceBudget.Promises()
 
   private let preparation = Turns()
-  /// Repairs record one after the other: what they add to is in the ledger.
+  /// Lets repairs record one after the other, because each adds to what is in the ledger.
   let repairRecords = Turns()
 
   private let startThread: ThreadStarter
 
-  /// Runs something on a thread of its own.
+  /// Runs a function on a new thread.
   typealias ThreadStarter = @Sendable (@escaping @Sendable () -> Void) throws -> Void
 
   package convenience init() {
@@ -58,14 +59,15 @@ package final class TransferEngine: Sendable {
 
   init(startThread: @escaping ThreadStarter) { self.startThread = startThread }
 
-  /// Hands a plan over, which nobody changes any more. After a failure of the folder or the ledger it ends with the reason of that.
+  /// Submits a plan, which must not change any more. After a failure of the folder or the ledger it ends with that reason.
   ///
   /// - Parameters:
-  ///   - client: for whom, always with the same folder and ledger.
-  ///   - priority: `.urgent` goes ahead of others, and goes by the manifest that was announced last; any other by the next one.
-  ///   - observer: hears of each file, on the engine's thread.
-  ///   - early: tells the ledger of problems while others are at work; nil where it hears of them at the end.
-  /// - Throws: what the ledger or the folder says when they are asked what is at hand.
+  ///   - client: the client, always with the same folder and ledger.
+  ///   - priority: `.urgent` to precede others, and to follow the manifest that was announced last. Other plans follow the next
+  ///     one.
+  ///   - observer: learns of each file, on the engine's thread.
+  ///   - early: records problems in the ledger while others are running; `nil` to record them at the end.
+  /// - Throws: failures of the ledger or the folder when the bytes at hand are looked up.
   func submit(
     _ plan: Plan, for client: TransferClient, priority: TransferPriority = .normal,
     observer: any PassObserver,
@@ -75,7 +77,7 @@ package final class TransferEngine: Sendable {
     return submit(Transfers(submission))
   }
 
-  /// The same, without anybody who waits.
+  /// Submits a plan for which no thread waits.
   ///
   /// - Parameter whenEnded: called once, on the engine's thread or on this one; it must not block.
   func submit(
@@ -96,7 +98,7 @@ package final class TransferEngine: Sendable {
     return try Submission(plan, for: client, isUrgent: isUrgent, account, self)
   }
 
-  /// Goes on with another plan for the client of one that has ended. What came of both is told together.
+  /// Continues with another plan for the client of one that has ended. The results of both are reported together.
   func resubmit(_ plan: Plan, after transfers: Transfers) throws -> Transfers {
     try transfers.submission.renew(plan)
     return submit(Transfers(transfers.submission))
@@ -114,13 +116,13 @@ package final class TransferEngine: Sendable {
     return transfers
   }
 
-  /// Does something of a client's own to paths, while no transfer and no other claim is at work on any of them. After a failure, when
-  /// nothing is at work any more, at once.
+  /// Runs `body` while no transfer and no other claim uses any of the paths. After a failure it runs as soon as nothing is running
+  /// any more.
   package func claiming<Result>(_ paths: [RelativePath], _ body: () throws -> Result) rethrows -> Result {
     try claiming(paths, waits: true) { _ in try body() }
   }
 
-  /// The same of those alone at which nobody is at work now.
+  /// Runs `body` likewise, with those of the paths that nobody uses now.
   func claimingFree(_ paths: [RelativePath], _ body: ([RelativePath]) throws -> Void) rethrows {
     try claiming(paths, waits: false, body)
   }
@@ -136,9 +138,9 @@ package final class TransferEngine: Sendable {
     return try body(claim.paths)
   }
 
-  /// Another manifest holds from now on: what urgent clients bring by an earlier one, and it wants otherwise, is brought no more.
+  /// Announces a new manifest. What urgent clients bring by an earlier one, and the new one wants otherwise, is no longer brought.
   ///
-  /// - Parameter entry: what it wants at a path; called on the engine's thread.
+  /// - Parameter entry: returns what the manifest wants at a path; called on the engine's thread.
   func follow(_ entry: @escaping (RelativePath) throws -> Entry?) {
     inbox.change { inbox in
       inbox.history.manifests += 1
@@ -151,9 +153,9 @@ package final class TransferEngine: Sendable {
 
   func countRepairRecord() { inbox.withLock { $0.history.records += 1 } }
 
-  // MARK: What repairs are to bring
+  // MARK: Repairs
 
-  /// A repair begins. What earlier ones left it looks for itself, unless others are at work.
+  /// Begins a repair. It finds what earlier ones left by itself, unless others are running.
   func beginRepair() {
     inbox.withLock { if $0.bringing.repairs == 0 { $0.bringing.left = RepairPending() } }
   }
@@ -162,20 +164,20 @@ package final class TransferEngine: Sendable {
     inbox.withLock { $0.bringing = ($0.bringing.repairs + 1, $0.bringing.left + pending) }
   }
 
-  /// - Parameter left: of one that was cut short.
+  /// - Parameter left: what a repair that was cut short did not bring.
   func endBringing(_ pending: RepairPending, left: RepairPending = RepairPending()) {
     inbox.withLock { $0.bringing = ($0.bringing.repairs - 1, $0.bringing.left - pending + left) }
   }
 
-  /// Neither a pass nor a repair brings anything.
+  /// True when neither a pass nor a repair brings anything.
   var isQuiet: Bool { inbox.withLock { $0.pass == nil && $0.bringing.repairs == 0 } }
 
-  /// Of all repairs, for the ledger.
+  /// The fact of all running repairs, for the ledger.
   var repairPending: String? { inbox.withLock { $0.bringing.left.text } }
 
-  /// How far the pass at work is.
+  /// The stage of the running pass.
   enum PassStage {
-    /// What the last manifest wants may be wanted no more: until repairs know of the next one.
+    /// Entries of the last manifest may no longer be wanted, until repairs know the next one.
     case reading
     case carryingOut
   }
@@ -184,12 +186,13 @@ package final class TransferEngine: Sendable {
 
   func endPass() { inbox.withLock { ($0.pass, $0.history.passes) = (nil, $0.history.passes + 1) } }
 
-  /// nil when no pass is at work.
+  /// The stage of the running pass; `nil` when none is running.
   var pass: PassStage? { inbox.withLock { $0.pass } }
 
-  /// Does what has to be done once before anybody works in the folder; who comes meanwhile waits for it.
+  /// Runs `body` once, before anybody works in the folder. Other callers wait for it.
   ///
-  /// - Throws: what `body` throws; after a failure its reason, for what is in the middle of it is put right beside nobody.
+  /// - Throws: the errors of `body`. After a failure its reason, because unfinished steps must be repaired while nobody else is
+  ///   working.
   package func prepareOnce(_ body: () throws -> Void) throws {
     try preparation.take {
       let (isPrepared, failure) = inbox.withLock { ($0.isPrepared, $0.failure) }
@@ -200,7 +203,7 @@ package final class TransferEngine: Sendable {
     }
   }
 
-  /// The folder or the ledger could not be had: whatever is submitted ends with the reason of that.
+  /// True when the folder or the ledger was not available. All submissions then end with that reason.
   package var hasFailed: Bool { inbox.withLock { $0.failure != nil } }
 
   /// Waits for the thread, which ends by itself when nothing is submitted any more.
@@ -221,36 +224,36 @@ package final class TransferEngine: Sendable {
         return try startThread { [inbox, promises] in EngineThread(inbox, promises).run() }
       } catch {
         if EngineThread(inbox, promises).refuseAll(PassFailure(translating: error)) { return }
-        // Who waits for paths goes on waiting: others may be at work there once there is a thread.
+        // Clients that wait for paths keep waiting: others may use them once there is a thread.
         WorkerThread.sleep(microseconds: 100_000)
       }
     }
   }
 }
 
-/// What is said to the engine's thread.
+/// A message to the engine's thread.
 enum EngineMessage {
   case submit(Transfers)
   case claim(PathClaim)
   case yield(PathClaim)
-  /// Another manifest holds.
+  /// Another manifest was announced.
   case follow((RelativePath) throws -> Entry?, number: Int)
   case job(JobMessage)
-  /// An order from outside, and who waits for the answer.
+  /// An order from outside, with the receiver of its answer.
   case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)
-  /// Somebody wants what pauses tried now.
+  /// Pauses must end, so that retries happen at once.
   case hurry
   /// The stop of a client was set.
   case stopped
 }
 
-/// A plan at work. Any thread may wait for it or end it.
+/// A running plan. Any thread may wait for it or end it.
 final class Transfers {
   let submission: Submission
   private let outcome = LockedCondition<Result<Void, PassFailure>?>(nil)
   private let whenEnded: (@Sendable (Transfers, Result<Void, PassFailure>) -> Void)?
 
-  /// - Parameter whenEnded: called once, by who ends it.
+  /// - Parameter whenEnded: called once, by the thread that ends it.
   init(
     _ submission: Submission,
     whenEnded: (@Sendable (Transfers, Result<Void, PassFailure>) -> Void)? = nil
@@ -258,18 +261,19 @@ final class Transfers {
     (self.submission, self.whenEnded) = (submission, whenEnded)
   }
 
-  /// Counts and problems: the engine's thread's until `wait` has returned, then the caller's. How far it is meanwhile the client's
-  /// `progress` says.
+  /// The counts and problems. They belong to the engine's thread until `wait` has returned, and then to the caller. The client's
+  /// `progress` shows how far it is meanwhile.
   var account: TransferAccount { submission.account }
 
-  /// Blocks until all of its plan is carried out up to the deletions, or it was ended.
+  /// Blocks until the plan is carried out up to the deletions, or was ended.
   ///
-  /// - Throws: why the folder, the ledger or a thread cannot be had: nothing of it is at work any more then either.
+  /// - Throws: the reason why the folder, the ledger or a thread is not available. Nothing of the plan is running then either.
   func wait() throws(PassFailure) {
     try outcome.wait { $0 }.get()
   }
 
-  /// Begins nothing more, and ends what nobody else waits for: of all that its client submitted. Partial files stay. `wait` returns soon.
+  /// Ends all that its client has submitted: begins nothing more, and ends jobs that nobody else waits for. Partial files stay.
+  /// `wait` returns soon.
   func cancel() { submission.stop.set() }
 
   func end(_ result: Result<Void, PassFailure>) {
@@ -281,14 +285,14 @@ final class Transfers {
   }
 }
 
-/// Paths that a client wants for itself.
+/// Paths that a client claims for itself.
 final class PathClaim {
-  /// In their order, so that no two claims wait for each other. The engine's thread's until they are granted.
+  /// The paths, sorted so that no two claims wait for each other. They belong to the engine's thread until they are granted.
   var paths: [RelativePath]
-  /// For those at which somebody is at work; else they are left out.
+  /// True to wait for paths that somebody uses. Otherwise they are left out.
   let waits: Bool
   let granted = Gate()
-  /// Of as many of them as it has, or waits for: the engine's thread's alone.
+  /// The jobs for the paths that it has, or waits for. Only the engine's thread uses them.
   var jobs: [UInt64] = []
 
   init(_ paths: [RelativePath], waits: Bool) { (self.paths, self.waits) = (Set(paths).sorted(), waits) }

@@ -1,54 +1,54 @@
 import TarnCore
 
-/// Which transfers of a folder are at work, and what the others wait for. A value: each event gives what is to be done. Whoever owns
-/// it does that, in order, and tells it what came of it.
+/// The running transfers of a folder, and what the others wait for. This is a value: each event returns the actions that follow.
+/// Its owner carries these out in order, and reports the results.
 ///
-/// Its jobs are those of several clients: of a pass, and of repairs beside it. One of them at most is at work on a path, or
-/// claims it: the others wait. They are stale once a file was placed there; else the next one goes on, after a look at what stands there.
+/// Its jobs belong to several clients: a pass, and repairs beside it. At most one of them uses a path, or claims it, and the others
+/// wait. They are stale once a file was placed there. Otherwise the next one continues, after a look at the path.
 ///
-/// Its actions are all that is asked of the outside: of the folder, the ledger, the space of the disk and the servers.
+/// Its actions are all that is asked of the outside: of the folder, the ledger, the disk's space and the servers.
 struct TransferState: Hashable {
   typealias JobID = UInt64
   typealias ClientID = UInt32
-  /// Claims are of no client.
+  /// The client of claims, which belong to none.
   private static let nobody: ClientID = 0
 
-  /// What a job waits for that was not begun: it holds no file, no connection and no space.
+  /// The reason why a job waits that has not begun. Such a job holds no file, no connection and no space.
   enum Wait: Hashable {
-    /// It may begin.
+    /// It waits for its turn.
     case turn
-    /// Another client is at work on its path.
+    /// Another job uses its path.
     case path
     /// Another job brings the same contents.
     case duplicate
     /// It did not fit beside others, which give space back when they end.
     case space
-    /// None of its sources is left: another job may still bring its contents.
+    /// No source is left, but another job may still bring its contents.
     case contents
   }
 
   enum JobState: Hashable {
     case waiting(Wait)
-    /// Its client does something of its own to the path.
+    /// Its client uses the path itself.
     case claimed
-    /// Bytes are looked for that are at hand.
+    /// Bytes that are at hand are searched.
     ///
-    /// - Parameter mayAsk: a source is left.
+    /// - Parameter mayAsk: true when a source is left.
     case looking(mayAsk: Bool)
-    /// An exchange is at work.
+    /// An exchange is running.
     case asking
     case pausing(until: Instant)
-    /// All bytes are there, and are checked.
+    /// All bytes are there, and are being checked.
     case sealing
-    /// It gets its name.
+    /// The file is getting its name.
     case publishing
   }
 
-  /// What becomes of a job before its next step.
+  /// What must happen to a job before its next step.
   enum Wish: Hashable {
-    /// Another job has brought its contents: they are copied.
+    /// Another job has brought its contents, which are to be copied.
     case copy
-    /// An order of a person's.
+    /// A person's order.
     case cancel
     case pause
     /// Nobody wants its bytes any more.
@@ -58,24 +58,24 @@ struct TransferState: Hashable {
   struct Job: Hashable {
     let client: ClientID
     let path: RelativePath
-    /// It is no transfer: its client does something of its own to the path.
+    /// True for a claim: its client uses the path itself.
     let isClaim: Bool
     let contents: Duplicates.Contents?
     fileprivate(set) var state = JobState.waiting(.turn)
     fileprivate(set) var wish: Wish?
-    /// It gets the next connection.
+    /// True when it gets the next connection.
     fileprivate(set) var isPrioritized: Bool
-    /// Bytes held of the space.
+    /// The bytes of space that it holds.
     fileprivate(set) var reserved: UInt64 = 0
-    /// Times that it found no space while it ran beside others.
+    /// The number of times that it found no space while it ran beside others.
     fileprivate var squeezes = 0
-    /// How many jobs of its client had begun with it, when it began with no other at work; nil when it did not.
+    /// The number of its client's jobs begun so far, when it began with no other running; `nil` otherwise.
     fileprivate var begunAlone: Int?
-    /// Its contents were in place when its bytes were last looked for.
+    /// True when its contents were in place at the last search for its bytes.
     fileprivate var knewDuplicate = false
-    /// None of its sources is left.
+    /// True when none of its sources is left.
     fileprivate var lacksSource = false
-    /// Others were at work on its path since it came: whether what it saw there still holds is to be looked at before it begins.
+    /// True when others used its path since it came, so that the path must be checked before it begins.
     fileprivate(set) var hasWaited = false
 
     fileprivate init(
@@ -86,50 +86,50 @@ struct TransferState: Hashable {
       (self.isClaim, self.isPrioritized) = (isClaim, isPrioritized)
     }
 
-    /// An order, or whoever wanted it, ends it.
+    /// True when an order, or its client, ends it.
     var isEnding: Bool { wish != nil && wish != .copy && state != .publishing }
   }
 
-  /// What a client has here.
+  /// The jobs and queues of a client.
   struct Client: Hashable {
     let isUrgent: Bool
     fileprivate let mostHeldBack: Int
-    /// Jobs and claims.
+    /// The number of jobs and claims.
     fileprivate(set) var jobs = 0
-    /// Those that hold a file, a connection or space.
+    /// The number of jobs that hold a file, a connection or space.
     fileprivate(set) var active = 0
-    /// May begin, the last first.
+    /// The jobs that may begin, the next one at the end.
     fileprivate var ready: [JobID] = []
-    /// Wait for space, until nothing else of the client is at work.
+    /// The jobs that wait for space until nothing else of the client is running.
     fileprivate var cramped: [JobID] = []
-    /// Waited for space and may begin again, the last first.
+    /// The jobs that waited for space and may begin again, the next one at the end.
     fileprivate var spaceFreed: [JobID] = []
-    /// One that is tried with nothing else beside it.
+    /// The job that is tried with nothing else beside it.
     fileprivate var lone: JobID?
-    /// Jobs so far that took space.
+    /// The number of jobs so far that took space.
     fileprivate var begun = 0
     fileprivate(set) var exhaustedCount = 0
-    /// Nothing more is begun.
+    /// True when nothing more is begun.
     fileprivate(set) var isStopping = false
 
     fileprivate init(isUrgent: Bool, mostHeldBack: Int) {
       (self.isUrgent, self.mostHeldBack) = (isUrgent, mostHeldBack)
     }
 
-    /// Nothing is at work, and nothing may begin but what waits for space or contents.
+    /// True when nothing is running, and the jobs that are left wait for space or contents.
     var isIdle: Bool { jobs == exhaustedCount + cramped.count }
 
-    /// Jobs that wait for space, or that may begin since they did.
+    /// The number of jobs that wait for space, or waited for it and may begin.
     var crampedCount: Int { cramped.count + spaceFreed.count }
 
-    /// There is no room to remember more that waits for space.
+    /// True when there is no room to remember more jobs that wait for space.
     var isCramped: Bool { crampedCount >= max(1, mostHeldBack) }
   }
 
-  /// Jobs that hold a file, a connection or space.
+  /// The numbers of jobs that hold a file, a connection or space.
   struct Load: Hashable {
     fileprivate(set) var active = 0
-    /// Of these, so many get their names.
+    /// The number of these that get their names.
     fileprivate(set) var publishing = 0
   }
 
@@ -140,86 +140,86 @@ struct TransferState: Hashable {
 
   private(set) var jobs: [JobID: Job] = [:]
   private(set) var clients: [ClientID: Client] = [:]
-  /// Who is at work on a path, or claims it, and who waits for that.
+  /// The user of each path, and the jobs that wait for it.
   private var paths: [RelativePath: Holding] = [:]
   private var duplicates = Duplicates()
   private var pausing: Set<JobID> = []
-  /// Those that wait for space or contents, and so hold no path.
+  /// The jobs that wait for space or contents, and so hold no path.
   private var heldBack: [RelativePath: Set<JobID>] = [:]
-  /// Without a source, by what they are to hold.
+  /// The jobs without a source, by the contents that they need.
   private var exhausted: [UInt64: [JobID]] = [:]
   private var (load, urgentLoad) = (Load(), Load())
 
   // MARK: Clients
 
   /// - Parameters:
-  ///   - isUrgent: its exchanges get the next connections.
-  ///   - mostHeldBack: jobs in memory that wait for the same reason: for a duplicate, for space, for contents.
+  ///   - isUrgent: true when its exchanges get the next connections.
+  ///   - mostHeldBack: the most jobs in memory that wait for the same reason: for a duplicate, for space, for contents.
   mutating func open(_ client: ClientID, isUrgent: Bool, mostHeldBack: Int) {
     clients[client] = Client(isUrgent: isUrgent, mostHeldBack: mostHeldBack)
   }
 
-  /// Of one that has no jobs any more.
+  /// Removes a client, which must have no jobs any more.
   mutating func close(_ client: ClientID) { clients[client] = nil }
 
   // MARK: Questions
 
   var active: Int { load.active + urgentLoad.active }
 
-  /// What is at work for all clients that are urgent, or for all others.
+  /// Returns the load of all urgent clients, or of all others.
   func load(isUrgent: Bool) -> Load { isUrgent ? urgentLoad : load }
 
   func isIdle(_ client: ClientID) -> Bool { clients[client]?.isIdle ?? true }
 
-  /// Its jobs without a source.
+  /// Returns the client's jobs without a source.
   func waitingForContents(_ client: ClientID) -> [JobID] {
     guard clients[client]?.exhaustedCount ?? 0 > 0 else { return [] }
     return exhausted.values.joined().filter { jobs[$0]?.client == client }.sorted()
   }
 
-  /// Nothing new of it begins before what waits for space has its turn: there is no room to remember more.
+  /// Returns true when nothing new begins before the jobs that wait for space, because there is no room to remember more of them.
   func isCramped(_ client: ClientID) -> Bool { clients[client]?.isCramped == true }
 
-  /// One of it that waited for space runs alone.
+  /// Returns true while one of its jobs that waited for space runs alone.
   func isAlone(_ client: ClientID) -> Bool { clients[client]?.lone != nil }
 
-  /// When the first of the pauses ends; nil without one.
+  /// The end of the first pause; `nil` when there is none.
   var nextDue: Instant? {
     pausing.lazy.compactMap { id in
       if case .pausing(let until)? = jobs[id]?.state { until } else { nil }
     }.min()
   }
 
-  /// No order and no stop ends it before its next step.
+  /// Returns true when no order and no stop ends it before its next step.
   func goesOn(_ id: JobID) -> Bool { !isStopping(id) && jobs[id].map { $0.wish == nil } ?? false }
 
   private func isStopping(_ id: JobID) -> Bool {
     jobs[id].map { clients[$0.client]?.isStopping != false } ?? true
   }
 
-  /// Its contents are in place by what is known here.
+  /// Returns whether its contents are known to be in place.
   func isPlaced(_ id: JobID) -> Bool { jobs[id]?.contents.map(duplicates.isPlaced) ?? false }
 
-  /// The transfer that is at work on a path, or waits for something there.
+  /// Returns the transfer that uses a path, or waits for something there.
   ///
-  /// - Returns: nil where that is only one that nobody brings.
+  /// - Returns: the job; `nil` when there is none, or only a claim.
   func job(at path: RelativePath) -> JobID? {
     guard let id = paths[path]?.holder, jobs[id]?.isClaim == false else { return nil }
     return id
   }
 
-  /// The transfer that is at work on a path, and those that wait for it there.
+  /// Returns the transfer that uses a path, and those that wait for the path.
   func transfers(at path: RelativePath) -> [JobID] {
     guard let holding = paths[path] else { return [] }
     return ([holding.holder] + holding.waiting).filter { jobs[$0]?.isClaim == false }
   }
 
-  /// A transfer or a claim is at work on it.
+  /// Returns whether a transfer or a claim uses the path.
   func isTaken(_ path: RelativePath) -> Bool { paths[path] != nil }
 
   // MARK: Beginning
 
-  /// - Parameter mustBegin: it is not postponed.
+  /// - Parameter mustBegin: true when it may not be postponed.
   mutating func admit(
     _ id: JobID, of client: ClientID, path: RelativePath, contents: Duplicates.Contents?, mustBegin: Bool
   ) -> [Action] {
@@ -227,7 +227,7 @@ struct TransferState: Hashable {
     return enqueue(id, mustBegin: mustBegin)
   }
 
-  /// One that has no source left, and whose contents are in the folder.
+  /// Admits a job without a source whose contents are in the folder.
   mutating func admitCopy(
     _ id: JobID, of client: ClientID, path: RelativePath, contents: Duplicates.Contents?
   ) -> [Action] {
@@ -236,7 +236,7 @@ struct TransferState: Hashable {
     return foundCopy(id, true)
   }
 
-  /// Somebody is going to do something of his own to a path.
+  /// Claims a path for its client's own use.
   mutating func claim(_ id: JobID, path: RelativePath) -> [Action] {
     add(id, Job(Self.nobody, path, isClaim: true, isPrioritized: false))
     guard takePath(id) else { return lendPriority(of: id) }
@@ -244,7 +244,7 @@ struct TransferState: Hashable {
     return [.granted(id)]
   }
 
-  /// What a claim was for is done.
+  /// Ends a claim.
   mutating func yield(_ id: JobID) -> [Action] {
     guard let job = jobs[id], job.isClaim else { return [] }
     return remove(id, job)
@@ -255,7 +255,7 @@ struct TransferState: Hashable {
     clients[job.client]?.jobs += 1
   }
 
-  /// - Returns: false where another one is at work: then it waits for that.
+  /// - Returns: false when another job uses the path; this one then waits for it.
   private mutating func takePath(_ id: JobID) -> Bool {
     guard let path = jobs[id]?.path, let holder = paths[path]?.holder else {
       if let path = jobs[id]?.path { paths[path] = Holding(holder: id) }
@@ -267,9 +267,9 @@ struct TransferState: Hashable {
     return false
   }
 
-  /// Others may have its path: who waited first gets it.
+  /// Frees a path, which goes to the job that waited longest.
   ///
-  /// - Parameter ending: of who leaves it; nil where it comes back.
+  /// - Parameter ending: the end of the job that leaves it; `nil` when the job comes back.
   private mutating func leavePath(_ id: JobID, _ path: RelativePath, after ending: Ending?) -> [Action] {
     guard let holding = paths[path], holding.holder == id else {
       paths[path]?.waiting.removeAll { $0 == id }
@@ -285,7 +285,7 @@ struct TransferState: Hashable {
     return over.flatMap { end($0, lot ?? .stale) } + (waiting.first.map { takeOver($0) } ?? [])
   }
 
-  /// It has the path that it waited for.
+  /// Gives a job the path that it waited for.
   private mutating func takeOver(_ id: JobID) -> [Action] {
     guard let job = jobs[id] else { return [] }
     if job.isClaim {
@@ -293,7 +293,7 @@ struct TransferState: Hashable {
       return [.granted(id)]
     }
     jobs[id]?.hasWaited = true
-    // Its contents may be there no more.
+    // Its contents may have been removed.
     if job.lacksSource {
       hold(id)
       return leavePath(id, job.path, after: nil) + [.findCopy(id)]
@@ -303,7 +303,7 @@ struct TransferState: Hashable {
     return lent + join(id, mustBegin: true, inTurn: true)
   }
 
-  /// Whom it waits for has its priority.
+  /// Lends the job's priority to the jobs that it waits for.
   private mutating func lendPriority(of id: JobID) -> [Action] {
     guard let job = jobs[id], job.isPrioritized else { return [] }
     switch job.state {
@@ -320,7 +320,7 @@ struct TransferState: Hashable {
     return lendPriority(of: id)
   }
 
-  /// It waits for another job of its contents, and for nobody at its path.
+  /// Makes a job wait for its contents. It waits for nobody at its path.
   private mutating func hold(_ id: JobID) {
     guard let job = jobs[id], let key = job.contents?.key else { return }
     move(id, to: .waiting(.contents))
@@ -334,9 +334,9 @@ struct TransferState: Hashable {
     return join(id, mustBegin: mustBegin)
   }
 
-  /// It has its path: those of the same contents are before it.
+  /// Continues a job that has its path: jobs with the same contents come first.
   ///
-  /// - Parameter inTurn: it begins when its client has a place.
+  /// - Parameter inTurn: true to begin when its client has a place.
   private mutating func join(_ id: JobID, mustBegin: Bool, inTurn: Bool = false) -> [Action] {
     guard let job = jobs[id] else { return [] }
     let most = clients[job.client]?.mostHeldBack ?? 0
@@ -354,14 +354,14 @@ struct TransferState: Hashable {
     }
   }
 
-  /// Somebody in a hurry waits for its contents.
+  /// Prioritizes a job whose contents an urgent one waits for.
   private mutating func inheritPriority(_ id: JobID) -> [Action] {
     duplicates.isHurried(jobs[id]?.contents) ? prioritize(id) : []
   }
 
-  /// Begins one of those that waited for a duplicate or for space.
+  /// Begins a job that waited for a duplicate or for space.
   ///
-  /// - Returns: nil when none may begin.
+  /// - Returns: the actions; `nil` when none may begin.
   mutating func beginNext(_ client: ClientID) -> [Action]? {
     if isAlone(client) { return nil }
     if let id = clients[client]?.ready.popLast() { return [.reserve(id)] }
@@ -369,11 +369,11 @@ struct TransferState: Hashable {
     return nil
   }
 
-  /// Nothing of it is at work: what waited for space is tried again. Those that are tried a second time begin together; those that
-  /// filled the space twice, one by one, so that each round ends the waiting of one of them at least. Nobody waits for the space that
-  /// other clients hold: what they bring takes it.
+  /// Retries the jobs that waited for space, once nothing of the client is running. Those that are tried a second time begin
+  /// together. Those that filled the space twice begin one by one, so that each round ends the wait of at least one. Nobody waits
+  /// for space that other clients hold, because their files take it.
   ///
-  /// - Returns: nil when nothing waited.
+  /// - Returns: the actions; `nil` when nothing waited.
   mutating func retryForSpace(_ client: ClientID) -> [Action]? {
     guard let mine = clients[client], mine.isIdle, let first = mine.cramped.first else { return nil }
     let second = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 < 2 }
@@ -387,9 +387,9 @@ struct TransferState: Hashable {
     return enqueue(first, mustBegin: true)
   }
 
-  /// It has its space.
+  /// Notes that a job has its space.
   ///
-  /// - Parameter looks: bytes of it may be at hand.
+  /// - Parameter looks: true when bytes of it may be at hand.
   mutating func reserved(_ id: JobID, bytes: UInt64, looks: Bool) -> [Action] {
     guard let job = jobs[id], case .waiting(let wait) = job.state else { return [.release(bytes)] }
     clients[job.client]?.begun += 1
@@ -400,14 +400,14 @@ struct TransferState: Hashable {
     return ask(id)
   }
 
-  /// It does not fit. No byte was fetched for it, so that it may wait as often as need be.
+  /// Notes that a job does not fit. No byte was fetched for it, so it may wait as often as necessary.
   mutating func refused(_ id: JobID) -> [Action] {
     guard let job = jobs[id], case .waiting(let wait) = job.state else { return [] }
     if clients[job.client]?.active == 0 { return end(id, .noSpace) }
     return wait == .contents ? leavePath(id, job.path, after: nil) : putBack(id)
   }
 
-  /// What it saw at its path holds no more: its client decides again.
+  /// Ends a job whose path is no longer as it saw it. Its client decides again.
   mutating func changed(_ id: JobID) -> [Action] {
     guard case .waiting? = jobs[id]?.state else { return [] }
     return end(id, .stale)
@@ -434,13 +434,13 @@ struct TransferState: Hashable {
     return [.ask(id)]
   }
 
-  /// Its next step: asks, unless its contents came since its bytes were looked for.
+  /// Takes its next step: asks, unless its contents came since the last search for its bytes.
   private mutating func goOn(_ id: JobID) -> [Action] {
     if let actions = heed(id) { return actions }
     return jobs[id]?.knewDuplicate == false && isPlaced(id) ? look(id, mayAsk: true) : ask(id)
   }
 
-  /// What a stop, or a wish, makes of it before its next step; nil where there is none.
+  /// Returns the actions of a stop, or a wish, before its next step; `nil` when there is none.
   private mutating func heed(_ id: JobID) -> [Action]? {
     if isStopping(id) { return end(id, .stopped) }
     switch jobs[id]?.wish {
@@ -454,15 +454,15 @@ struct TransferState: Hashable {
     }
   }
 
-  // MARK: What came of it
+  // MARK: Results
 
-  /// What was at hand.
+  /// The result of a search for bytes.
   enum Found: Hashable {
     case nothing
     case part
-    /// All bytes, to be checked.
+    /// All bytes, which are still to be checked.
     case whole
-    /// Made from a file of the folder, and checked.
+    /// A copy of a file of the folder, which is checked.
     case copy
   }
 
@@ -478,30 +478,30 @@ struct TransferState: Hashable {
     }
   }
 
-  /// What came of an exchange, or of a check.
+  /// The result of an exchange, or of a check.
   enum Answer: Hashable {
-    /// Whole and checked.
+    /// The file is complete and checked.
     case checked
     /// All bytes are there.
     case whole
-    /// Asked again at once.
+    /// A source must be asked again at once.
     case again
     /// - Parameters:
-    ///   - until: nil to ask again at once.
-    ///   - isNewRound: every source has failed, so that others of the same contents need not wait for it alone.
+    ///   - until: the end of the pause; `nil` to ask again at once.
+    ///   - isNewRound: true when every source has failed, so that others with the same contents need not wait for it alone.
     case pause(until: Instant?, isNewRound: Bool)
     case lacksSpace
     /// No source is left.
     case exhausted
     case failed
-    /// The exchange was ended from here.
+    /// The exchange was ended by this state.
     case cancelled
   }
 
   mutating func answered(_ id: JobID, _ answer: Answer) -> [Action] {
     guard let job = jobs[id], job.state == .asking || job.state == .sealing else { return [] }
     switch answer {
-    // Whatever came of it, an order was given.
+    // The order counts, whatever the result.
     case .failed where job.isEnding, .lacksSpace where job.isEnding: return heed(id) ?? []
     case .checked: return publish(id)
     case .whole: return seal(id)
@@ -530,7 +530,7 @@ struct TransferState: Hashable {
     return [.seal(id)]
   }
 
-  /// What is whole gets its name, whatever was wished of its transfer.
+  /// Publishes a complete file, whatever was wished of its transfer, unless it is abandoned.
   private mutating func publish(_ id: JobID) -> [Action] {
     if jobs[id]?.wish == .abandon { return end(id, .abandoned) }
     move(id, to: .publishing)
@@ -542,10 +542,10 @@ struct TransferState: Hashable {
     return ending == .failed ? fail(id) : end(id, ending)
   }
 
-  /// What stands at its path is what the server has.
+  /// Notes that the file at its path is the server's version.
   mutating func confirmed(_ id: JobID) -> [Action] { end(id, .unchanged) }
 
-  /// A transfer found no space while it ran. With nothing else of its client at work it does not fit.
+  /// Handles a transfer that found no space while it ran. When nothing else of its client was running, it does not fit.
   private mutating func squeeze(_ id: JobID, _ job: Job) -> [Action] {
     guard !isStopping(id), job.begunAlone != clients[job.client]?.begun else { return fail(id) }
     jobs[id]?.squeezes += 1
@@ -577,7 +577,7 @@ struct TransferState: Hashable {
     clients[job.client]?.exhaustedCount -= 1
   }
 
-  /// - Parameter isThere: its contents are in the folder.
+  /// - Parameter isThere: true when its contents are in the folder.
   mutating func foundCopy(_ id: JobID, _ isThere: Bool) -> [Action] {
     guard jobs[id]?.state == .waiting(.contents), !isStopping(id) else { return [] }
     guard isThere else { return bound(id) }
@@ -585,14 +585,14 @@ struct TransferState: Hashable {
     return takePath(id) ? [.reserve(id)] : lendPriority(of: id)
   }
 
-  /// No job brings its contents any more.
+  /// Fails a job whose contents no job brings any more.
   mutating func giveUp(_ id: JobID) -> [Action] {
     jobs[id]?.state == .waiting(.contents) ? end(id, .failed) : []
   }
 
   // MARK: Ending
 
-  /// Why is not told of what nobody wants any more: whatever it was at.
+  /// Fails a job. No reason is reported for one that nobody wants any more.
   private mutating func fail(_ id: JobID) -> [Action] {
     end(id, jobs[id]?.wish == .abandon ? .abandoned : .failed)
   }
@@ -618,12 +618,14 @@ struct TransferState: Hashable {
     return actions + waiting.map { .findCopy($0) }
   }
 
-  /// Another client gave up to bring a file there, or waits for space.
+  /// Ends the jobs that hold no path: those without a source, and those that wait for space.
   private mutating func endHeldBack(at path: RelativePath, _ ending: Ending) -> [Action] {
     (heldBack[path] ?? []).sorted().flatMap { end($0, ending) }
   }
 
-  /// - Returns: what comes of it for those who waited for its path.
+  /// Removes a job.
+  ///
+  /// - Returns: the actions for those who waited for its path.
   private mutating func remove(_ id: JobID, _ job: Job, after ending: Ending? = nil) -> [Action] {
     count(id, job, -1)
     if case .pausing = job.state { pausing.remove(id) }
@@ -639,7 +641,7 @@ struct TransferState: Hashable {
     return [.release(bytes)]
   }
 
-  /// Others of its contents wait for it no more.
+  /// Frees the jobs that wait for the same contents.
   private mutating func leave(_ id: JobID, _ contents: Duplicates.Contents?, isPlaced: Bool) -> [Action] {
     let (freed, asking) = duplicates.over(id, contents, isPlaced: isPlaced)
     free(freed)
@@ -695,14 +697,14 @@ struct TransferState: Hashable {
 
   // MARK: From outside
 
-  /// `retry` ends a pause after a failure.
+  /// Carries out an order. `retry` ends a pause after a failure.
   ///
-  /// - Returns: nil when nothing had to be changed.
+  /// - Returns: the actions; `nil` when nothing had to be changed.
   mutating func obey(_ order: PassSteering.Order, _ id: JobID) -> [Action]? {
     guard let job = jobs[id], job.state != .publishing else { return nil }
     switch order {
     case .cancel, .pause:
-      // What ends already can still be paused; a pause ends it as well.
+      // A job that is ending can still be paused, because a pause ends it as well.
       guard !job.isEnding || (order == .pause && job.wish == .cancel) else { return nil }
       return wish(order == .pause ? .pause : .cancel, of: id)
     case .retry:
@@ -713,10 +715,11 @@ struct TransferState: Hashable {
     }
   }
 
-  /// Nobody wants its bytes any more, for another manifest holds. What gets its name already is not stopped; should it fail, nobody is told.
+  /// Abandons a job that another manifest does not want. A file that is getting its name is not stopped; should it fail, that is
+  /// not reported.
   mutating func abandon(_ id: JobID) -> [Action] { wish(.abandon, of: id) }
 
-  /// Whatever it is at, it goes no further than to its next step.
+  /// Makes a job end at its next step.
   private mutating func wish(_ wish: Wish, of id: JobID) -> [Action] {
     jobs[id]?.wish = wish
     switch jobs[id]?.state {
@@ -726,7 +729,7 @@ struct TransferState: Hashable {
     }
   }
 
-  /// Ends all pauses: a person's wish goes before what a server asked for.
+  /// Ends all pauses: a person's request precedes what a server asked for.
   mutating func hurry() -> [Action] { pausing.sorted().flatMap { goOn($0) } }
 
   /// Ends the pauses that are over.
@@ -737,7 +740,7 @@ struct TransferState: Hashable {
     return due.sorted().flatMap { goOn($0) }
   }
 
-  /// Nothing more of a client is begun: its transfers end, and what gets its name is waited for.
+  /// Stops a client: nothing more begins, its transfers end, and files that are getting their names are waited for.
   mutating func stop(_ client: ClientID) -> [Action] {
     guard clients[client]?.isStopping == false else { return [] }
     clients[client]?.isStopping = true

@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// What the transfers of a folder are made with.
+/// The threads and buffers that a folder's transfers use.
 struct Workshop {
   let lanes: Lanes
   let checkpoints = Checkpoints()

@@ -1,20 +1,21 @@
 import TarnCore
 
-/// What a pass that ended in sync leaves for the next one: how to ask whether the feed has changed since, how the folder
-/// stood then, and what such a pass reports. Lies in the ledger as one fact.
+/// The record that a pass that ended in sync leaves for the next one. It says how to ask whether the feed has changed, how the
+/// folder was, and which counts to report. The ledger keeps it as one fact.
 struct FeedRecord: Sendable, Equatable {
-  /// Seconds after which the feed is read whole, whatever its server says.
+  /// The seconds after which the feed is read whole, whatever its server says.
   static let longest: Int64 = 24 * 3600
 
-  /// nil where the server gave none that are sure to change with the text: then only the text says whether it is the same.
+  /// The validators of the feed; `nil` when the server gave none that are sure to change with the text. Only the text can then show
+  /// that it is the same.
   var validators: FeedValidators?
-  /// What answered, after redirects: whose validators and text these are.
+  /// The URL after redirects, to which validators and text belong.
   var url: String
-  /// `FeedReader.Document.digest` of what it sent.
+  /// The `FeedReader.Document.digest` of the response.
   var text: Digest
-  /// `PassRequest.settings` of the pass that read the feed.
+  /// The `PassRequest.settings` of the pass that read the feed.
   var settings: String
-  /// When the feed was last read whole.
+  /// The time when the feed was last read whole.
   var read: Timestamp
   var standing: FolderFingerprint
   var format = ""
@@ -25,7 +26,7 @@ struct FeedRecord: Sendable, Equatable {
   var counts = PassCounts()
   var bytes = PassBytes()
 
-  /// Too old a record is none, and so is one of the future: the clock was set back.
+  /// Returns false for a record that is too old, or from the future because the clock was set back.
   func isFresh(at now: Timestamp) -> Bool {
     read <= now && now < read.adding(seconds: Self.longest)
   }
@@ -38,7 +39,7 @@ extension FeedRecord {
     case wanted, current, kept, unlisted, excluded, bytesWanted, bytesCurrent, unknownSizes
   }
 
-  /// One line per value, for the ledger; reads back as the same.
+  /// The record as text with one line for each value, for the ledger. It can be read back unchanged.
   var encoded: String {
     let values: [(Key, String?)] = [
       (.etag, validators?.etag), (.lastModified, validators?.lastModified), (.url, url), (.text, text.hex),
@@ -56,10 +57,10 @@ extension FeedRecord {
       .joined(separator: "\n")
   }
 
-  /// - Returns: nil for what is no record, or one of another Tarn.
+  /// - Returns: the record; `nil` for text that is no record, or that of another Tarn.
   init?(encoded: String) {
     var values: [String: String] = [:]
-    // By scalars: as characters, a line feed after "\r" would not be found.
+    // The text is split by scalars: as characters, a line feed after "\r" would not be found.
     for line in encoded.unicodeScalars.split(separator: "\n") {
       guard let equals = line.firstIndex(of: "=") else { return nil }
       values[String(line[..<equals])] = EscapedLine.unescape(line[line.index(after: equals)...])

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// How a mirror stood as a whole before a pass that says nothing of all of it: outcome, and what was wanted and in place.
+/// The state of a whole mirror before a pass that does not concern all of it: outcome, and what was wanted and in place.
 struct MirrorRecord {
   private static let kept: [LedgerFact] = [
     .format, .entriesWanted, .entriesCurrent, .entriesKept, .entriesUnlisted, .entriesExcluded, .complete,
@@ -9,7 +9,7 @@ struct MirrorRecord {
   ]
 
   private let facts: [(name: LedgerFact, value: String?)]
-  /// nil where no pass has ended, or failed, so far.
+  /// The outcome; `nil` when no pass has ended or failed so far.
   private let outcome: String?
 
   init(_ ledger: any LedgerPort) throws(LedgerFailure) {
@@ -17,7 +17,8 @@ struct MirrorRecord {
     outcome = try ledger.fact(.outcome)
   }
 
-  /// Writes it down again. A mirror that waited for a pass to end waits for one still, and one that was never synced for its first.
+  /// The changes that restore the state. A mirror that waited for a pass to end still does, and one that was never synced still
+  /// waits for its first.
   var changes: [LedgerChange] {
     guard let outcome else { return [.fact(.outcome, nil)] }
     return facts.map { .fact($0.name, $0.value) }

@@ -1,29 +1,29 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What a pass tells while it runs.
+/// An event of a running pass.
 package enum PassEvent: Sendable {
-  /// As `state` in the status document.
+  /// The phase, as `state` in the status document shows it.
   package enum Phase: String, Sendable, CaseIterable {
     case reading, planning, transferring, publishing, deleting, verifying
   }
   case phase(Phase)
-  /// The plan is made: what will be done.
+  /// The plan is made; the report says what will be done.
   case planned(PassReport)
   case action(Action)
-  /// Done and durable. `code` is that of the event in the ledger: `fetched`, `updated`, `adopted`, `deleted` ...
+  /// The file is done and durable. `code` is that of the ledger's event: `fetched`, `updated`, `adopted`, `deleted` ...
   case done(code: String, path: RelativePath, bytes: UInt64)
   case problem(Problem)
-  /// Will be tried again.
+  /// The transfer will be retried.
   case retrying(path: RelativePath, message: String, seconds: Double)
-  /// The feed, or a listing below it, will be.
+  /// The fetch of the feed, or of a listing below it, will be retried.
   ///
-  /// - Parameter isAsked: its server wants to be left alone until then.
+  /// - Parameter isAsked: true when its server asked for the pause.
   case feedRetrying(message: String, seconds: Double, isAsked: Bool)
   case notice(code: String, message: String)
 }
 
-/// Hears what a pass does. Called on several threads of the pass, never on two at once; must be quick.
+/// Observes a pass. Called on several threads of the pass, never on two at once; must return quickly.
 package protocol PassObserver: Sendable {
   func pass(_ event: PassEvent)
 }
@@ -32,41 +32,42 @@ extension PassObserver {
   func notice(_ code: String, _ message: String) { pass(.notice(code: code, message: message)) }
 }
 
-/// Hears nothing.
+/// An observer that ignores all events.
 package struct SilentObserver: PassObserver {
   package init() {}
   package func pass(_ event: PassEvent) {}
 }
 
-/// How far a running pass is; read by whoever draws it. Any thread.
+/// The progress of a running pass, for displays. Thread-safe.
 package final class PassProgress: Sendable {
   package struct Snapshot: Sendable {
     package var phase: PassEvent.Phase = .reading
     package var entriesRead = 0
     package var filesDone = 0
     package var filesTotal = 0
-    /// Bytes of files done and of running transfers.
+    /// The bytes of files done and of running transfers.
     package var bytesDone: UInt64 = 0
-    /// Of all files to fetch whose size is known by now.
+    /// The bytes of all files to fetch whose size is known by now.
     package var bytesTotal: UInt64 = 0
-    /// Of files to fetch that are not in place, as planned: of what is brought back, and whose size the feed does not tell, as it was.
+    /// The bytes of files to fetch that are not in place, as planned. A restored file whose size the feed does not tell counts as
+    /// it was recorded.
     package var bytesMissing: UInt64 = 0
-    /// Files to fetch whose size nobody has told yet: `bytesTotal` is without them.
+    /// The number of files to fetch whose size is not known yet; `bytesTotal` excludes them.
     package var unknownSizes = 0
-    /// Bytes per second, an average over some seconds.
+    /// The bytes per second, averaged over some seconds.
     package var rate: UInt64 = 0
     package var failed = 0
-    /// Nothing is to be fetched, as far as is known before the servers are asked.
+    /// True when nothing is to be fetched, as far as is known before the servers are asked.
     package var onlyAsks = false
-    /// Those that wait for a place come last.
+    /// The transfers. Those that wait for a place come last.
     package var transfers: [Activity] = []
-    /// nil when the feed is not being fetched.
+    /// The transfer of the feed; `nil` when it is not being fetched.
     package var feed: StatusDocument.FeedTransfer?
-    /// So many of them wait.
+    /// The number of waiting transfers.
     package var waiting = 0
     package init() {}
 
-    /// With the transfers of what goes on beside it; how far that is counts for nothing here.
+    /// Returns this snapshot with the transfers of another one, whose counts are ignored.
     package func beside(_ other: Snapshot) -> Snapshot {
       var both = self
       both.transfers.insert(
@@ -76,7 +77,7 @@ package final class PassProgress: Sendable {
       return both
     }
 
-    /// Two repairs, as if they were one.
+    /// Returns the combination of two repairs.
     package func adding(_ other: Snapshot) -> Snapshot {
       var both = beside(other)
       (both.filesDone, both.filesTotal) = (filesDone + other.filesDone, filesTotal + other.filesTotal)
@@ -89,12 +90,13 @@ package final class PassProgress: Sendable {
     }
   }
 
-  /// A class: each change of a value in a dictionary costs three allocations, and there are some for every file.
+  /// The state of a transfer. It is a class because each change of a value in a dictionary costs three allocations, several times
+  /// for each file.
   private final class Running {
     var activity: Activity
     var meter: RateMeter
     var isWaiting: Bool
-    /// Its exchange is over; what came stays counted until its file is in place, or is not to be.
+    /// True when its exchange is over. Its bytes stay counted until its file is in place or has failed.
     var isOver = false
 
     init(_ activity: Activity, _ meter: RateMeter, isWaiting: Bool) {
@@ -106,9 +108,9 @@ package final class PassProgress: Sendable {
     var snapshot = Snapshot()
     var finishedBytes: UInt64 = 0
     var running: [UInt64: Running] = [:]
-    /// Sizes that only answers told, by job; until it is over.
+    /// The sizes that only responses told, by job, until the job is over.
     var told: [UInt64: UInt64] = [:]
-    /// Bytes of finished files whose size the feed does not tell.
+    /// The bytes of finished files whose size the feed does not tell.
     var learned: UInt64 = 0
     var meter: RateMeter
     var feed: (received: UInt64, total: UInt64?, meter: RateMeter)?
@@ -150,14 +152,14 @@ package final class PassProgress: Sendable {
     }
   }
 
-  /// Transfers that wait for a place.
+  /// The number of transfers that wait for a place.
   package var waiting: Int { state.withLock { $0.running.values.count { $0.isWaiting } } }
 
   func change(_ body: (inout Snapshot) -> Void) {
     state.withLock { body(&$0.snapshot) }
   }
 
-  /// - Parameter isWaiting: for a place, until `place`.
+  /// - Parameter isWaiting: true when it waits for a place, until `place`.
   func begin(
     _ job: UInt64, path: RelativePath, kept: UInt64, total: UInt64?, source: String, isWaiting: Bool = false
   ) {
@@ -166,7 +168,7 @@ package final class PassProgress: Sendable {
     state.withLock { $0.running[job] = running }
   }
 
-  /// The feed's bytes begin to come.
+  /// Notes that the feed's bytes begin to come.
   func beginFeed(total: UInt64?) {
     let now = clock.monotonic()
     state.withLock { $0.feed = (0, total, RateMeter(start: now)) }
@@ -182,7 +184,7 @@ package final class PassProgress: Sendable {
 
   func endFeed() { state.withLock { $0.feed = nil } }
 
-  /// The transfer has its place.
+  /// Notes that the transfer has its place.
   func place(_ job: UInt64) {
     let now = clock.monotonic()
     state.withLock { state in
@@ -203,7 +205,7 @@ package final class PassProgress: Sendable {
     }
   }
 
-  /// An answer's head told the size of the whole file, which the feed does not.
+  /// Notes the size of a file that the feed does not tell and a response did.
   func learn(_ job: UInt64, total: UInt64) {
     state.withLock { state in
       state.running[job]?.activity.total = total
@@ -211,7 +213,7 @@ package final class PassProgress: Sendable {
     }
   }
 
-  /// The job is over, with its file in place or without: what its answers told is of no account any more.
+  /// Forgets a job that is over, and the size that its responses told.
   func forget(_ job: UInt64) {
     state.withLock { state in
       state.told[job] = nil
@@ -226,12 +228,12 @@ package final class PassProgress: Sendable {
     }
   }
 
-  /// A file is in place.
+  /// Notes that a file is in place.
   ///
   /// - Parameters:
-  ///   - job: the one that brought it; nil for what was there.
-  ///   - isLearned: the feed does not tell its size.
-  ///   - planned: what it was of `bytesMissing`.
+  ///   - job: the job that brought it; `nil` for a file that existed.
+  ///   - isLearned: true when the feed does not tell its size.
+  ///   - planned: its share of `bytesMissing`.
   func finish(_ job: UInt64?, bytes: UInt64, isLearned: Bool = false, planned: UInt64 = 0) {
     state.withLock { state in
       state.finishedBytes.addSaturated(bytes)
@@ -248,7 +250,7 @@ package final class PassProgress: Sendable {
 }
 
 extension PassProgress.Snapshot {
-  /// For the ledger: all transfers that run, and some of those that wait.
+  /// The changes for the ledger: all running transfers, and some of the waiting ones.
   var changes: [LedgerChange] {
     let listed = min(waiting, StatusDocument.mostWaiting)
     return [
@@ -260,7 +262,7 @@ extension PassProgress.Snapshot {
     ]
   }
 
-  /// nil where no files are to be put in place.
+  /// The progress for the status; `nil` when no files are to be put in place.
   package var progress: StatusDocument.Progress? {
     guard filesTotal > 0 else { return nil }
     return StatusDocument.Progress(
@@ -268,6 +270,6 @@ extension PassProgress.Snapshot {
       unknownSizes: unknownSizes, rate: rate)
   }
 
-  /// The same once nothing is transferred any more.
+  /// The changes once nothing is transferred any more.
   static var noChanges: [LedgerChange] { PassProgress.Snapshot().changes }
 }

@@ -1,39 +1,39 @@
 package import TarnCore
 import TarnRuntime
 
-/// How many paths ended how. Each wanted path is counted once in `wanted` and once more below.
+/// The numbers of paths by result. Each wanted path counts once in `wanted` and once more below.
 package struct PassCounts: Sendable, Equatable {
-  /// Entries of the feed after filters, refused ones included.
+  /// The entries of the feed after filters, including refused ones.
   package var wanted = 0
   package var current = 0
-  /// To do, as planned: with these two.
+  /// The planned entries, including the next two.
   package var planned = 0
-  /// Of Tarn's files, with the bytes that they had: the ledger alone learns of it.
+  /// The planned entries that only the ledger has to record: Tarn's files, with unchanged bytes.
   package var recorded = 0
-  /// To ask the server about.
+  /// The planned entries about which the server is asked.
   package var asked = 0
   package var fetched = 0
   package var updated = 0
   package var restored = 0
   package var replaced = 0
   package var adopted = 0
-  /// Put in place, for whatever reason, with bytes that were in the folder already: nothing was fetched for them.
+  /// The files that were put in place, for whatever reason, with bytes of the folder, so that nothing was fetched.
   package var copied = 0
-  /// Asked the server, and it said that nothing changed.
+  /// The entries that the server confirmed as unchanged.
   package var revalidated = 0
   package var deleted = 0
   package var forgotten = 0
-  /// Recorded, no longer in the feed, left in place.
+  /// The recorded files that are no longer in the feed and were left in place.
   package var unlisted = 0
   package var excluded = 0
-  /// Left as the user made them, by policy.
+  /// The files that were left as the user made them, by policy.
   package var kept = 0
   package var failed = 0
   package var refused = 0
   package var conflict = 0
-  /// Deletions.
+  /// The deletions that are held.
   package var held = 0
-  /// Wanted entries that lie below a file whose deletion is held.
+  /// The wanted entries below a file whose deletion is held, or whose transfer is paused.
   package var waiting = 0
 
   package init() {}
@@ -44,46 +44,46 @@ package struct PassCounts: Sendable, Equatable {
     \.conflict, \.held, \.waiting, \.recorded, \.asked,
   ]
 
-  /// Adds what came to `more` since it was `before`.
+  /// Adds the difference of `more` and `before`.
   mutating func add(_ more: PassCounts, since before: PassCounts = PassCounts()) {
     for count in Self.all { self[keyPath: count] += more[keyPath: count] - before[keyPath: count] }
   }
 
-  /// Wanted entries that are in place.
+  /// The wanted entries that are in place.
   package var inPlace: Int {
     current + fetched + updated + restored + replaced + adopted + copied + revalidated
   }
 
-  /// Planned changes, as far as they are known.
+  /// The planned changes, as far as they are known.
   package var toChange: Int { planned - recorded - asked }
 
-  /// Wanted entries that are not in place.
+  /// The wanted entries that are not in place.
   package var wanting: Int { failed + refused + conflict + waiting }
 }
 
-/// How many bytes.
+/// The numbers of bytes by result.
 package struct PassBytes: Sendable, Equatable {
-  /// Of all wanted entries whose size is known: from the feed, else from the file that is in place.
+  /// The bytes of all wanted entries whose size is known: from the feed, else from the file in place.
   package var wanted: UInt64 = 0
-  /// Wanted entries whose size is not known.
+  /// The number of wanted entries whose size is not known.
   package var unknownSizes = 0
   package var current: UInt64 = 0
-  /// To fetch, as planned; entries of unknown size left out.
+  /// The bytes to fetch, as planned, without entries of unknown size.
   package var planned: UInt64 = 0
-  /// Body bytes that came over the network for entries.
+  /// The body bytes that came over the network for entries.
   package var received: UInt64 = 0
-  /// Of files put in place.
+  /// The bytes of files that were put in place.
   package var published: UInt64 = 0
-  /// Of files that were there and were taken, or asked for and not changed.
+  /// The bytes of files that existed and were adopted, or were confirmed as unchanged.
   package var confirmed: UInt64 = 0
 
   package init() {}
 }
 
 extension Row {
-  /// The size of an entry whose feed tells none, as far as the file that is in place tells it: where that is the entry's version.
+  /// Returns the size of an entry whose feed tells none, from the file in place, if that is of the entry's version.
   ///
-  /// - Parameter isKept: nothing is fetched for it, unless its server says that it changed.
+  /// - Parameter isKept: true when nothing is fetched for it unless its server says that it changed.
   func size(of entry: Entry, isKept: Bool) -> UInt64? {
     let isSame: Bool
     if let wanted = entry.digests.first(where: { $0.algorithm == digest.algorithm }) {
@@ -98,7 +98,7 @@ extension Row {
 }
 
 extension Action {
-  /// Of the file that comes or goes, as far as the feed or the record tells it.
+  /// The size of the file that comes or goes, as far as the feed or the record tells it.
   package var sizeToTell: UInt64? {
     switch kind {
     case .delete: present?.size ?? row?.identity.size
@@ -107,18 +107,18 @@ extension Action {
     }
   }
 
-  /// What was counted of an entry without a size before anything came of the action.
+  /// Returns the size that was counted for an entry without a size before the action had a result.
   func sizeCounted(of entry: Entry) -> UInt64? {
     row?.size(of: entry, isKept: kind == .revalidate || kind == .inspect)
   }
 }
 
-/// Sizes that a pass learned of entries without one in the feed.
+/// The sizes that a pass learned for entries without one in the feed.
 struct LearnedSizes {
-  /// Of entries whose size was not known at all.
+  /// The number of entries whose size was not known at all.
   private var count = 0
   private var more: UInt64 = 0
-  /// What the files had before that they replace.
+  /// The former sizes of the files that were replaced.
   private var less: UInt64 = 0
 
   mutating func add(_ size: UInt64, before: UInt64?) {
@@ -134,43 +134,44 @@ struct LearnedSizes {
 }
 
 extension PassBytes {
-  /// Of wanted entries that are in place.
+  /// The bytes of wanted entries that are in place.
   package var inPlace: UInt64 { current.addingSaturated(published).addingSaturated(confirmed) }
 }
 
-/// What a pass did, or what a plan would do.
+/// The results of a pass, or the changes that a plan would make.
 package struct PassReport: Sendable {
   package var feed: String
   package var folder: String
-  /// What the feed is: `checksum list`.
+  /// The format of the feed, such as `checksum list`.
   package var format = ""
   package var isComplete = false
-  /// The feed names the newest files only (RSS, Atom, JSON Feed).
+  /// True when the feed names only the newest files (RSS, Atom, JSON Feed).
   package var isWindow = false
   package var incompleteReason = ""
   package var started: Timestamp
   package var ended: Timestamp
   package var counts = PassCounts()
   package var bytes = PassBytes()
-  /// At most 10,000; `counts` has them all.
+  /// The problems, at most 10,000. `counts` includes all of them.
   package var problems: [Problem] = []
-  /// Names of problems that the ledger has heard of before the end of the pass, and that stand.
+  /// The names of standing problems that the ledger got before the end of the pass.
   var namedEarly: Set<[UInt8]> = []
-  /// Of a plan: what would be held. Nothing is until a pass holds it.
+  /// The held plan. For a plan, what would be held; nothing is until a pass holds it.
   package var held: HeldPlan?
-  /// The feed has not changed, as its server said or the same text that it sent, and the folder stands as it did: no entry was read.
+  /// True when the feed has not changed, by its server's word or by the same text, and the folder is unchanged. No entry was read
+  /// then.
   package var isFeedUnchanged: Bool { unchanged != nil }
-  /// The folder was not scanned, for somebody has watched it.
+  /// True when the folder was not scanned, because somebody has watched it.
   package var isFolderUnseen: Bool { unchanged == .watched }
 
-  /// How that was seen of the folder; nil where entries were read.
+  /// The way in which the folder was found to be unchanged.
   package enum Unchanged: Sendable {
     case scanned, watched
   }
   package var unchanged: Unchanged?
-  /// Says what would be done, and nothing was.
+  /// True for a plan: nothing was done.
   package var isPlan = false
-  /// Ended early on request: what was fetched is kept and will be resumed.
+  /// True when it ended early on request. Fetched bytes are kept and will be resumed.
   package var wasStopped = false
 
   package init(feed: String, folder: String, started: Timestamp) {
@@ -178,43 +179,43 @@ package struct PassReport: Sendable {
     (self.started, ended) = (started, started)
   }
 
-  /// Transfers that orders keep from beginning, of those that wait: as far as the report names them.
+  /// The number of transfers that orders keep from beginning, as far as the report names them.
   package var paused: Int {
     min(counts.waiting, problems.count { $0.kind == .held && $0.code == Problem.pausedCode })
   }
 
-  /// True for exit status 0 of a pass; of a plan when no change is known as well.
+  /// True for exit status 0 of a pass. For a plan, true only when it also knows no changes.
   package var isInSync: Bool {
     (!isPlan || counts.toChange == 0) && counts.wanting == 0 && counts.held == 0 && !wasStopped
       && listingFailures == 0
   }
 
-  /// As the ledger remembers it: `held` when nothing but deletions that wait for an approval keeps it from being in sync.
+  /// The outcome for the ledger: `held` when only deletions that wait for an approval keep it from being in sync.
   var outcome: String {
     if isInSync { return "in-sync" }
     if wasStopped { return "stopped" }
     return counts.wanting == 0 && listingFailures == 0 ? "held" : "partial"
   }
 
-  /// What the pass went by, without passwords; nil where nobody told.
+  /// The options of the pass, without passwords; `nil` when they were not given.
   package var options: PassOptions?
 
-  /// How long the feed wants to be left alone (RSS `ttl`), in seconds; nil when it does not say.
+  /// The seconds for which the feed wants to be left alone (RSS `ttl`); `nil` when it does not say.
   package var refreshSeconds: Int64?
 
-  /// Of those forgotten: what stands there is not what Tarn placed, and stays.
+  /// The number of forgotten files that stay because they are not as Tarn placed them.
   package var released = 0
 
-  /// Listings of a recursive index that could not be read.
+  /// The number of listings of a recursive index that could not be read.
   package var listingFailures = 0
 
   package static let mostProblems = 10_000
 }
 
 extension PassFailure {
-  /// Any error of the parts, as users see it; what is none of theirs is a defect.
+  /// Translates any error of the parts for users. An unknown error is a defect.
   ///
-  /// - Parameter feed: what the feed is called, for its own errors.
+  /// - Parameter feed: the name of the feed, for its own errors.
   package init(translating error: any Error, feed: String = "the feed") {
     switch error {
     case let failure as PassFailure: self = failure
@@ -228,7 +229,7 @@ extension PassFailure {
     }
   }
 
-  /// Does the work; every error comes as a `PassFailure`.
+  /// Runs `body`, and throws every error as a `PassFailure`.
   package static func translating<Result>(
     feed: String = "the feed", _ body: () throws -> Result
   ) throws(PassFailure) -> Result {
@@ -247,12 +248,12 @@ extension StopFlag {
 }
 
 extension PassCounts {
-  /// Something was done to the folder.
+  /// True when the folder was changed.
   package var hasChanges: Bool {
     fetched + updated + restored + replaced + adopted + copied + deleted > 0
   }
 
-  /// `12 fetched, 3 updated, 1 failed`.
+  /// The counts as text: `12 fetched, 3 updated, 1 failed`.
   package var changes: String {
     let named: [(Int, String)] = [
       (fetched, "fetched"), (updated, "updated"), (restored, "restored"), (replaced, "replaced"),

@@ -1,7 +1,7 @@
 import TarnCore
 
 extension PassObserver {
-  /// Reports a problem of a pass: counts it by its kind, keeps it while there is room, and tells it.
+  /// Reports a problem of a pass: counts it by its kind, keeps it while there is room, and passes it on.
   func report(_ problem: Problem, into problems: inout [Problem], counting counts: inout PassCounts) {
     counts.count(problem)
     problems.keep(CollectionOfOne(problem))
@@ -12,10 +12,10 @@ extension PassObserver {
     self.report(problem, into: &report.problems, counting: &report.counts)
   }
 
-  /// Reports how a removal ended.
+  /// Reports the result of a removal.
   ///
-  /// - Parameter seen: when.
-  /// - Returns: why the file stays; nil when it is gone, or its row was forgotten.
+  /// - Parameter seen: the time of the result.
+  /// - Returns: the reason why the file stays; `nil` when it is gone, or its row was forgotten.
   @discardableResult
   func report(
     _ outcome: PublishOutcome, of action: Action, seen: Timestamp, into problems: inout [Problem],
@@ -43,17 +43,17 @@ extension PassObserver {
 
 extension Problem {
   static let leftoverCode = "directory-not-removed"
-  /// Of a transfer that an order keeps from beginning.
+  /// The code of a transfer that an order keeps from beginning.
   static let pausedCode = "paused"
 
-  /// A directory that stays although the deletion of a file has emptied it: the next pass tries again.
+  /// Makes the problem of a directory that stays although its last file was deleted. The next pass tries again.
   init(leftover failure: FolderFailure, of file: RelativePath, seen: Timestamp) {
     self.init(
       name: (failure.path ?? file).bytes, kind: .failed, code: Self.leftoverCode, message: failure.message,
       seen: seen)
   }
 
-  /// A file that is not as the plan saw it.
+  /// Makes the problem of a file that is not as the plan saw it.
   init(changedMeanwhile path: RelativePath, seen: Timestamp) {
     self.init(
       name: path.bytes, kind: .failed, code: "changed-meanwhile",
@@ -62,7 +62,7 @@ extension Problem {
 }
 
 extension [Problem] {
-  /// Keeps the first of them, up to what a report has room for.
+  /// Appends problems, up to the limit of a report.
   mutating func keep(_ more: some Sequence<Problem>) {
     self += more.prefix(Swift.max(0, PassReport.mostProblems - count))
   }

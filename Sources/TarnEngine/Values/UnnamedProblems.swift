@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Problems that are counted and have no name in the ledger, which has room for `PassReport.mostProblems` of a pass.
+/// The problems that are only counted, because the ledger names at most `PassReport.mostProblems` of a pass.
 struct UnnamedProblems: Equatable {
   private(set) var counts: [Problem.Kind: Int] = [:]
 
@@ -9,18 +9,18 @@ struct UnnamedProblems: Equatable {
   init() {}
 
   /// - Parameters:
-  ///   - all: how many there are.
-  ///   - named: how many of them have names.
+  ///   - all: the numbers of all problems.
+  ///   - named: the numbers of those that have names.
   init(all: [Problem.Kind: Int], named: [Problem.Kind: Int]) {
     for kind in Self.kinds { counts[kind] = max(0, (all[kind] ?? 0) - (named[kind] ?? 0)) }
   }
 
-  /// As the ledger has them, beside those that it names.
+  /// Reads the unnamed problems of the ledger.
   ///
-  /// Names of earlier passes, which one that was cut short leaves, may be of what it counted: as many of the counted are taken
-  /// for them, so that none is there twice.
+  /// A pass that was cut short leaves names of earlier passes, which may belong to problems that it counted. As many of the counted
+  /// are subtracted, so that none counts twice.
   ///
-  /// - Parameter failedSince: without those of kind `failed` that are of an earlier pass; nil for all.
+  /// - Parameter failedSince: a time that excludes earlier passes' problems of kind `failed`; `nil` for all.
   init(_ ledger: any LedgerPort, failedSince: Timestamp?) throws(LedgerFailure) {
     let numbers = try ledger.fact(.problemsUnnamed)?.split(separator: " ").compactMap { Int64($0) } ?? []
     guard numbers.count == Self.kinds.count + 1 else { return }
@@ -33,7 +33,7 @@ struct UnnamedProblems: Equatable {
     if let failedSince, began < failedSince { counts[.failed] = 0 }
   }
 
-  /// - Parameter began: when the pass did that counted them.
+  /// - Parameter began: the begin of the pass that counted them.
   func change(began: Timestamp) -> LedgerChange {
     guard counts.values.contains(where: { $0 > 0 }) else { return .fact(.problemsUnnamed, nil) }
     let numbers = Self.kinds.map { String(counts[$0] ?? 0) } + [String(began.nanoseconds)]

@@ -3,12 +3,12 @@ import Glibc
 package import TarnCore
 package import TarnRuntime
 
-/// The catalog in a database of its own, `catalog.sqlite`: written whole, in one go and without a journal, under another
-/// name, and renamed into place when it is durable.
+/// The catalog in its own database, `catalog.sqlite`. It is written as a whole under another name, without a journal, and renamed
+/// into place once it is durable.
 package struct SQLiteCatalog: CatalogPort {
   /// "TarC" in ASCII.
   private static let applicationID: Int64 = 0x5461_7243
-  /// Of the tables and of `EntryCodec`: a catalog of another Tarn is none.
+  /// The version of the tables and of `EntryCodec`. A catalog of another version is ignored.
   private static let version: Int64 = 4
   fileprivate static let name = "catalog.sqlite"
 
@@ -54,12 +54,12 @@ package struct SQLiteCatalog: CatalogPort {
     do throws(LedgerFailure) {
       let file = try DatabaseFile(directory: directory, name: Self.name)
       guard try file.size(of: file.path) != nil else { return nil }
-      // Nobody writes it: it is only ever replaced.
+      // Nobody writes this file: it is only ever replaced.
       let connection = try Connection(
         file.immutableURI, flags: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, file: file.path)
       return try connection.expectDatabase { () throws(LedgerFailure) in try Self.read(connection, id: id) }
     } catch {
-      // What cannot be read is written anew by the next pass that reads the feed.
+      // The next pass that reads the feed replaces a catalog that cannot be read.
       guard [.corrupt, .missing].contains(error.code) else { throw error }
       return nil
     }
@@ -80,7 +80,7 @@ package struct SQLiteCatalog: CatalogPort {
 }
 
 extension SQLiteCatalog {
-  /// Goes with its file unless it is committed.
+  /// A catalog that is being made. Its file is removed unless it is committed.
   private final class Making: CatalogMaking {
     private let file: DatabaseFile
     private let id: String
@@ -146,7 +146,7 @@ extension SQLiteCatalog {
 
   private final class Cursor: EntryCursor {
     private var statement: Statement?
-    /// Kept for as long as it is read.
+    /// The connection, which must live as long as the cursor.
     private let connection: Connection
 
     init(statement: Statement, connection: Connection) {
@@ -164,7 +164,7 @@ extension SQLiteCatalog {
 }
 
 extension Statement {
-  /// Path and body.
+  /// Decodes a row of path and body.
   fileprivate func entry() throws(LedgerFailure) -> Entry {
     let path = try path(0)
     return try decoded(1) { reader throws(DamagedBytes) in

@@ -1,6 +1,6 @@
 package import TarnCore
 
-/// The ledger of a mirror that is not made yet: empty, and nothing can be written into it.
+/// The ledger of a mirror that does not exist yet. It is empty, and writing to it fails.
 package final class AbsentLedger: LedgerPort {
   package init() {}
 

@@ -1,10 +1,10 @@
 import TarnCore
 
-/// Takes a record's values one after another, each in the column that comes next.
+/// A destination for a record's values, which are put into consecutive columns.
 protocol ColumnSink {
   associatedtype Failure: Error
   mutating func put(_ number: Int64) throws(Failure)
-  /// 64 bits as they are.
+  /// Puts all 64 bits unchanged.
   mutating func put(_ number: UInt64) throws(Failure)
   mutating func put(optional number: UInt64?) throws(Failure)
   mutating func put(_ flag: Bool) throws(Failure)
@@ -12,7 +12,7 @@ protocol ColumnSink {
   mutating func put(optional bytes: [UInt8]?) throws(Failure)
   mutating func put(_ text: String) throws(Failure)
   mutating func put(optional text: String?) throws(Failure)
-  /// Two columns of a table.
+  /// Puts two columns of a table.
   mutating func put(_ digest: Digest) throws(Failure)
 }
 
@@ -25,7 +25,7 @@ extension ColumnSink {
     try put(optional: (time?.nanoseconds).map { UInt64(bitPattern: $0) })
   }
 
-  /// Five columns.
+  /// Puts five columns.
   mutating func put(_ identity: FileIdentity) throws(Failure) {
     try put(identity.device)
     try put(identity.inode)
@@ -35,7 +35,7 @@ extension ColumnSink {
   }
 }
 
-/// Gives the values back in the order in which they were put.
+/// A source of values, in the order in which they were put.
 protocol ColumnSource {
   associatedtype Failure: Error
   mutating func signed() throws(Failure) -> Int64
@@ -47,7 +47,7 @@ protocol ColumnSource {
   mutating func text() throws(Failure) -> String
   mutating func optionalText() throws(Failure) -> String?
   mutating func digest() throws(Failure) -> Digest
-  /// The last value is none that a record can have.
+  /// Returns the failure for a last value that no record can have.
   func impossible() -> Failure
 }
 
@@ -66,7 +66,7 @@ extension ColumnSource {
     try optionalUnsigned().map { Timestamp(nanoseconds: Int64(bitPattern: $0)) }
   }
 
-  /// A value of an enum, by its raw value.
+  /// Reads a value of an enum by its raw value.
   mutating func choice<Choice: RawRepresentable<String>>() throws(Failure) -> Choice {
     guard let choice = Choice(rawValue: try text()) else { throw impossible() }
     return choice
@@ -78,11 +78,11 @@ extension ColumnSource {
   }
 }
 
-/// What a table keeps in a row. Its columns stand in one place, `Records.swift`: their names, and in the same order what is written
-/// into them and read from them.
+/// A record that a table keeps as a row. `Records.swift` has each record's columns in one place: their names, and in the same order
+/// how they are written and read.
 protocol TableRecord {
   static var table: String { get }
-  /// Names, parted by commas.
+  /// The column names, separated by commas.
   static var columns: String { get }
   /// The statement that writes a record in place of the one with the same key: `replacement`, made once.
   static var put: String { get }
@@ -97,13 +97,13 @@ extension TableRecord {
     "INSERT OR REPLACE INTO \(table) (\(columns)) VALUES (\(places))"
   }
 
-  /// A question mark for each column.
+  /// A question mark for each column, separated by commas.
   static var places: String {
     columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")
   }
 }
 
-/// The columns of a statement's row.
+/// Reads the columns of a statement's row.
 struct ColumnReader: ColumnSource {
   private let row: Statement
   private var column: Int32
@@ -146,7 +146,7 @@ extension Statement {
     return try Record.read(from: &reader)
   }
 
-  /// Binds the parameters that come next.
+  /// Binds the record's values to the next parameters.
   func put(_ record: some TableRecord) throws(LedgerFailure) {
     var sink = self
     try record.write(to: &sink)
@@ -154,7 +154,7 @@ extension Statement {
 }
 
 extension Connection {
-  /// Writes a record in place of what has the same key.
+  /// Inserts a record, or replaces the one with the same key.
   func put<Record: TableRecord>(_ record: Record, by sql: String = Record.put) throws(LedgerFailure) {
     try run(sql) { (statement) throws(LedgerFailure) in try statement.put(record) }
   }

@@ -1,27 +1,27 @@
 import TarnCore
 
-/// Intents of one list, in one row. They are said together before a group of renames and go together after it, a moment later: a
-/// row for each cost a first pass over small files a tenth of its work.
+/// Keeps the intents of a list together in one row. They are written before a group of renames and dropped after it, a moment
+/// later. Separate rows took a tenth of the time of a first pass over small files.
 ///
-/// Which paths a group has is kept here, so that dropping all of them drops its row unread. A value: whoever changes it
-/// in a transaction takes it over once that is committed.
+/// The paths of each group are kept here, so that a row can be dropped unread once all its intents are dropped. This is a value:
+/// the new one is adopted once the transaction that changed it is committed.
 struct IntentGroups {
-  /// Shorter lists become rows of the table `intents`.
+  /// The fewest intents of a group. Shorter lists become rows of the table `intents`.
   static let least = 8
 
   private struct Group {
     let number: Int64
     var paths: Set<RelativePath>
-    /// Its row says more than it should.
+    /// True while the row has intents that were dropped.
     var isTouched = false
   }
 
-  /// In ascending order; few are said at a time. An array, for a dictionary that is changed while its keys are walked is copied,
-  /// with all sets in it.
+  /// The groups in ascending order; there are few at a time. This is an array because a dictionary is copied, with all its sets,
+  /// when it is changed while its keys are iterated.
   private var groups: [Group] = []
   private var isLoaded = false
 
-  /// The intents of a list that are kept as one, when none is dropped behind the first of them.
+  /// Returns the intents of a list that make one group. `nil` when there are too few, or one is dropped after the first of them.
   static func intents(in changes: [LedgerChange]) -> [Intent]? {
     guard changes.count >= least else { return nil }
     var intents: [Intent] = []
@@ -35,7 +35,7 @@ struct IntentGroups {
     return intents.count >= least ? intents : nil
   }
 
-  /// Reads what an earlier run left, once.
+  /// Reads, once, the groups that an earlier run left.
   mutating func load(_ connection: Connection) throws(LedgerFailure) {
     guard !isLoaded else { return }
     groups = try Self.all(connection).map {
@@ -44,7 +44,7 @@ struct IntentGroups {
     isLoaded = true
   }
 
-  /// Writes a list as one row. Older intents of its paths are replaced.
+  /// Writes a list as one row. It replaces older intents for the same paths.
   mutating func add(_ intents: [Intent], _ connection: Connection) throws(LedgerFailure) {
     for intent in intents { try connection.requireOnePath(intent) }
     let paths = Set(intents.lazy.map(\.path))
@@ -54,7 +54,7 @@ struct IntentGroups {
         try connection.run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
       }
     }
-    // Of a path that is said twice the second holds.
+    // When a path occurs twice the second intent counts.
     let newest =
       paths.count == intents.count
       ? intents : Array(Dictionary(intents.map { ($0.path, $0) }) { $1 }.values)
@@ -63,6 +63,8 @@ struct IntentGroups {
     groups.append(Group(number: number, paths: paths))
   }
 
+  /// Removes a path from its group.
+  ///
   /// - Returns: false when the path is in no group.
   mutating func leave(_ path: RelativePath) -> Bool {
     for index in groups.indices where groups[index].paths.remove(path) != nil {
@@ -72,7 +74,7 @@ struct IntentGroups {
     return false
   }
 
-  /// Brings the rows in line with what has left.
+  /// Updates the rows of groups that have lost intents.
   mutating func settle(_ connection: Connection) throws(LedgerFailure) {
     for index in groups.indices where groups[index].isTouched {
       let number = groups[index].number
@@ -108,7 +110,7 @@ struct IntentGroups {
   }
 }
 
-/// Intents as bytes. They outlive the run: another form gets another number.
+/// Encodes intents as bytes. They outlive the run, so a change of the format needs another number.
 enum IntentCodec {
   static let form: UInt8 = 1
 
@@ -131,7 +133,7 @@ enum IntentCodec {
 }
 
 extension Statement {
-  /// A list of intents in a BLOB.
+  /// Decodes a list of intents from a BLOB column.
   fileprivate func intents(_ column: Int32) throws(LedgerFailure) -> [Intent] {
     try decoded(column) { reader throws(DamagedBytes) in
       guard try reader.byte() == IntentCodec.form else { throw DamagedBytes() }

@@ -2,14 +2,14 @@ import CSQLite
 import Glibc
 import TarnCore
 
-/// Opens the connections of a ledger. Looks before it writes: a file that is not this program's to write is
-/// left byte for byte as it was.
+/// Opens the connections of a ledger. It inspects before it writes: a file that this program must not write stays byte for byte as
+/// it was.
 struct LedgerOpener: Sendable {
-  /// How a reader opens the file.
+  /// The way in which a reader opens the file.
   enum ReaderKind: Sendable {
-    /// Beside a writer, with the log and its index.
+    /// The reader works beside a writer, with the log and its index.
     case shared
-    /// The file alone: for a directory where neither can be made, and so nobody writes.
+    /// The reader uses the file alone, in a directory where neither log nor index can be made, so that nobody writes.
     case immutable
   }
 
@@ -18,12 +18,11 @@ struct LedgerOpener: Sendable {
 
   private var migrator: Migrator { Migrator(schema: schema, file: file) }
 
-  /// The connection for durable writes, on a database that exists, is Tarn's, is of the newest version and, if
-  /// it was not closed in order, has been checked.
+  /// Opens the connection for durable writes. The database then exists, is Tarn's and has the newest version. One that was not
+  /// closed in order has been checked.
   ///
-  /// What fails for a lack of descriptors, or for no reason that can be told, is tried once more: SQLite then opens for
-  /// reading what it cannot open for writing, and forgets why. Never what the disk refused: a sync that fails proves
-  /// nothing when it is repeated.
+  /// A failure for a lack of descriptors, or without a known reason, is retried once. SQLite then opens read-only what it cannot
+  /// open for writing, and forgets the reason. A disk error is never retried, because a repeated sync that succeeds proves nothing.
   func openWriter() throws(LedgerFailure) -> Connection {
     do throws(LedgerFailure) {
       return try openWriterOnce()
@@ -49,7 +48,7 @@ struct LedgerOpener: Sendable {
     try requireOpenedWritable(connection)
     try settle(connection)
     let state = try migrator.state(of: connection)
-    // The header of the file has been read.
+    // By now the file's header has been read.
     if connection.isReadOnly {
       throw ErrorTable.failure(.corrupt, "its header forbids writing", file: file.path)
     }
@@ -57,16 +56,15 @@ struct LedgerOpener: Sendable {
     try migrator.migrate(connection, from: state)
     try migrator.check(connection)
     try checkAfterCrash(connection)
-    // The log may have been opened for reading only, which shows no earlier.
+    // SQLite may have opened the log read-only, which only shows here.
     try connection.execute("BEGIN IMMEDIATE; ROLLBACK")
     return connection
   }
 
-  /// A second writer whose commits are not synced: they are lost in a power cut, together or a last part of
-  /// them, and nothing else is.
+  /// Opens a second writer whose commits are not synced. A power cut may lose all of them or the last ones, and nothing else.
   ///
-  /// NORMAL, not OFF: with OFF, a power cut just after the log was restarted could replay old pages over new
-  /// ones. Its price is one sync of the log's header after such a restart, and it starts none itself.
+  /// It uses synchronous NORMAL instead of OFF: with OFF, a power cut just after a restart of the log could replay old pages over
+  /// new ones. NORMAL costs one sync of the log's header after such a restart, which this connection itself never begins.
   func openVolatileWriter() throws(LedgerFailure) -> Connection {
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
     try settle(connection)
@@ -74,7 +72,7 @@ struct LedgerOpener: Sendable {
     return connection
   }
 
-  /// A connection that cannot write.
+  /// Opens a connection that cannot write.
   func openReader(_ kind: ReaderKind) throws(LedgerFailure) -> Connection {
     let connection: Connection
     switch kind {
@@ -88,19 +86,19 @@ struct LedgerOpener: Sendable {
     return connection
   }
 
-  /// The first connection of a ledger that is only read, and how to open more of them.
+  /// Opens the first connection of a ledger that is only read, and tells how to open more of them.
   ///
-  /// - Throws: `.missing` when there is no ledger yet; `.older` for one of an older version.
+  /// - Throws: `.missing` when there is no ledger yet; `.older` when its version is older.
   func openForReading() throws(LedgerFailure) -> (Connection, ReaderKind) {
     guard try file.size(of: file.path) ?? 0 > 0 else { throw missing }
     do throws(LedgerFailure) {
       return (try openChecked(.shared), .shared)
     } catch {
       switch error.code {
-      // Too many files are open here, which says nothing of who writes there.
+      // Too many files are open in this process, which says nothing about writers.
       case .corrupt, .newer, .older, .busy, .tooManyFiles, .other: throw error
       case .noSpace, .readOnly, .permission, .inputOutput, .missing:
-        // The files of the log could not be made. Without them the file alone is the whole truth.
+        // The log's files could not be made. Without a log the file alone is complete.
         guard try !file.hasLog() else { throw error }
         return (try openChecked(.immutable), .immutable)
       }
@@ -125,18 +123,18 @@ struct LedgerOpener: Sendable {
     ErrorTable.failure(.missing, "no pass has written one yet", file: file.path)
   }
 
-  /// Looks at an existing file without writing to it or, if there is no log, beside it.
+  /// Inspects an existing file. Writes nothing to it and, when there is no log, nothing beside it.
   private func probe() throws(LedgerFailure) {
     do throws(LedgerFailure) {
       let connection = try openReader(file.hasLog() ? .shared : .immutable)
       _ = try migrator.state(of: connection)
     } catch {
-      // A journal is there only when a crash cut the creation short: opening for writing rolls it back.
+      // A journal exists only when a crash interrupted the creation. Opening for writing rolls it back.
       guard error.code == .corrupt, try file.size(of: file.journalPath) ?? 0 > 0 else { throw error }
     }
   }
 
-  /// What every connection is set to.
+  /// Applies the settings that all connections share.
   private func settle(_ connection: Connection) throws(LedgerFailure) {
     connection.setTimeout(milliseconds: 5000)
     connection.setDefensive()
@@ -161,7 +159,7 @@ struct LedgerOpener: Sendable {
     guard mode == "wal" else {
       throw ErrorTable.failure(.other, "the file system has no shared memory for it", file: file.path)
     }
-    // Debian's SQLite overwrites what is dropped: each page that becomes free would be written once more.
+    // Debian's SQLite overwrites deleted content, so that each freed page would be written once more.
     try connection.execute(
       """
       PRAGMA secure_delete = OFF;
@@ -174,7 +172,7 @@ struct LedgerOpener: Sendable {
       """)
   }
 
-  /// SQLite opens for reading what it cannot open for writing, and says nothing.
+  /// Throws when SQLite has silently opened the file read-only, because it could not open it for writing.
   private func requireOpenedWritable(_ connection: Connection) throws(LedgerFailure) {
     guard connection.isReadOnly else { return }
     let last = errno
@@ -193,9 +191,9 @@ struct LedgerOpener: Sendable {
     try Self.require("PRAGMA quick_check(1)", connection, file: file.path)
   }
 
-  /// A check of SQLite's.
+  /// Runs one of SQLite's checks.
   ///
-  /// - Throws: `.corrupt` with what it found.
+  /// - Throws: `.corrupt` with the findings.
   static func require(_ check: String, _ connection: Connection, file: String) throws(LedgerFailure) {
     let lines = try connection.all(check) { row throws(LedgerFailure) in try row.text(0) }
     guard lines == ["ok"] else {

@@ -1,14 +1,14 @@
 import TarnCore
 import TarnRuntime
 
-/// Reading connections. Each is lent to one borrower at a time, so that a long cursor is in nobody's way.
+/// A pool of reading connections. Each is lent to one borrower at a time, so that a long cursor blocks nobody.
 final class ReaderPool: Sendable {
   private struct Idle {
     var connections: [Connection] = []
     var isClosed = false
   }
 
-  /// More than are ever used at once, apart from cursors.
+  /// The idle connections that are kept: more than are ever used at once, apart from cursors.
   private static let kept = 4
 
   private let idle: Locked<Idle>
@@ -21,7 +21,7 @@ final class ReaderPool: Sendable {
     idle = Locked(Idle())
   }
 
-  /// A connection outside any transaction, the caller's alone until `give`.
+  /// Lends a connection outside of any transaction. It belongs to the caller alone until `giveBack`.
   func borrow() throws(LedgerFailure) -> Connection {
     let known = try idle.withLock { (idle) throws(LedgerFailure) -> Connection? in
       guard !idle.isClosed else {
@@ -33,7 +33,7 @@ final class ReaderPool: Sendable {
     return try opener.openReader(kind)
   }
 
-  /// One that could not end its transaction is closed.
+  /// Takes a connection back. One that could not end its transaction is closed.
   func giveBack(_ connection: Connection) {
     idle.withLock { idle in
       guard !idle.isClosed, !connection.isInTransaction, idle.connections.count < Self.kept else { return }
@@ -41,7 +41,7 @@ final class ReaderPool: Sendable {
     }
   }
 
-  /// Closes the idle ones; those that are lent close when they are given back.
+  /// Closes the idle connections. Those that are lent close when they are given back.
   func close() {
     idle.withLock { idle in
       idle.isClosed = true

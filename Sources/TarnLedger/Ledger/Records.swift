@@ -1,12 +1,12 @@
 import TarnCore
 
-// Each type's columns: their names, what is written into them and what is read from them, in one order. A new column goes into all
-// three, and into a step of the schema.
+// The columns of each type: their names, and how they are written and read, in the same order. A new column goes into all three
+// places, and into a step of the schema.
 
 extension Row: TableRecord {
   static let table = "rows"
   static let columns = "path, \(ownColumns)"
-  /// All but the path.
+  /// All columns but the path.
   static let ownColumns = """
     device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed, adopted
     """
@@ -42,7 +42,7 @@ extension Row: TableRecord {
   }
 }
 
-/// Its path is that of its row, too.
+/// The path of an intent is also that of its row.
 extension Intent: TableRecord {
   static let table = "intents"
   static let columns = "path, kind, partial_name, trash_name, displaces_own, \(Row.ownColumns)"
@@ -171,7 +171,7 @@ extension Problem: TableRecord {
   }
 }
 
-/// Its number is given by the database when it is written.
+/// The database gives the event its number when it is written.
 extension Event: TableRecord {
   static let table = "events"
   static let columns = "number, \(ownColumns)"
@@ -220,7 +220,7 @@ extension NameRow: TableRecord {
   }
 }
 
-/// Its position in the list is written in front of it.
+/// The position in the list is written before these columns.
 extension Activity: TableRecord {
   static let table = "activity"
   static let columns = "path, received, total, rate, source"

@@ -1,9 +1,9 @@
 import TarnCore
 
-/// What a statement gives as of when it was begun: it has a reader of its own in a read transaction, and gives it back at the end,
+/// A statement that reads the state as of its begin. It has its own reader in a read transaction, and gives it back at the end,
 /// after a failure, or when it is dropped.
 ///
-/// While it is open the log cannot be written back beyond its state, and grows with what is written.
+/// While it is open, the log cannot be checkpointed beyond its state, and grows with what is written.
 private final class LentStatement {
   private let readers: ReaderPool
   private var lent: (connection: Connection, statement: Statement)?
@@ -12,7 +12,7 @@ private final class LentStatement {
     self.readers = readers
     let connection = try readers.borrow()
     try connection.run("BEGIN")
-    // The transaction takes its state with the first read, not before.
+    // The transaction takes its snapshot with the first read, not before.
     _ = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in try row.integer(0) }
     let statement = try connection.prepare(sql)
     try statement.bind(values)
@@ -23,7 +23,7 @@ private final class LentStatement {
     release()
   }
 
-  /// The next row through `read`; nil at the end.
+  /// Returns the next row, converted by `read`. `nil` at the end.
   func next<Result>(
     _ read: (Statement) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result? {
@@ -42,19 +42,19 @@ private final class LentStatement {
     guard let (connection, statement) = lent else { return }
     lent = nil
     statement.reset()
-    // One that does not end its transaction is closed instead.
+    // A reader that cannot end its transaction is closed.
     if (try? connection.run("COMMIT")) != nil { readers.giveBack(connection) }
   }
 }
 
-/// The rows of a region.
+/// Reads the rows of a region.
 final class SQLiteRowCursor: RowCursor {
   private let rows: LentStatement
-  /// Told how many there are, once all of them were read; nil when that is not so.
+  /// The tally that learns the count once all rows were read. `nil` when not all rows are read.
   private var tally: (tally: RowTally, begin: UInt64)?
   private var count = 0
 
-  /// - Parameter tally: of all rows; nil where others write, too.
+  /// - Parameter tally: the tally of all rows; `nil` when other processes write too.
   init(_ readers: ReaderPool, _ region: Region, _ tally: RowTally?) throws(LedgerFailure) {
     self.tally = region == .everything ? tally.map { ($0, $0.begin()) } : nil
     let (sql, values) = SQL.select(Row.columns, from: Row.table, in: region)
@@ -68,7 +68,7 @@ final class SQLiteRowCursor: RowCursor {
         return row
       }
     } catch {
-      // It ends here, and not with the last row.
+      // A failure ends the cursor before the last row, so the count is not known.
       tally = nil
       throw error
     }
@@ -77,7 +77,7 @@ final class SQLiteRowCursor: RowCursor {
   }
 }
 
-/// Paths and identities of all rows.
+/// Reads the paths and identities of all rows.
 final class SQLiteRecordedCursor: RecordedCursor {
   private let rows: LentStatement
 

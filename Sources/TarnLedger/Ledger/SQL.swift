@@ -1,6 +1,6 @@
 import TarnCore
 
-/// The longer statements; columns are listed in `Records.swift`.
+/// The longer SQL statements. `Records.swift` lists the columns.
 enum SQL {
   static let countHeldPathDown = """
     UPDATE held SET count = count - 1
@@ -9,13 +9,14 @@ enum SQL {
 
   static let recorded = "SELECT path, device, inode, size, modified, changed FROM rows ORDER BY path"
 
-  /// What two places, `> ?` and `< ?`, take for all that lies below a path.
+  /// Returns the values for `> ?` and `< ?` that select all paths below a path.
   static func below(_ path: RelativePath) -> [Value] {
     let slash = UInt8(ascii: "/")
     return [.blob(path.bytes + [slash]), .blob(path.bytes + [slash + 1])]
   }
 
-  /// Rows of a table by path, of one region: no sorting, each part is read in the order of its index.
+  /// Returns the statement that reads a region's rows by path. It needs no sorting, because each part is read in the order of its
+  /// index.
   static func select(_ columns: String, from table: String, in region: Region) -> (sql: String, [Value]) {
     let select = "SELECT \(columns) FROM \(table)"
     let isDirect = region.extent == .children ? "instr(substr(path, ?), x'2f') = 0" : nil
@@ -33,7 +34,7 @@ enum SQL {
     )
   }
 
-  /// Of problems: what failed counts when it was seen since that moment, all else in any case.
+  /// The condition for problems that still stand: failures only if they were seen since a moment, all others in any case.
   static let isStanding = "(kind <> 'failed' OR seen >= ?)"
   static let putProblem = """
     INSERT INTO problems (\(Problem.columns)) VALUES (\(Problem.places))
@@ -52,7 +53,7 @@ enum SQL {
   static let oldestPrunable = """
     SELECT number, moment FROM events WHERE NOT (code = 'deleted' AND moment >= ?) ORDER BY number LIMIT 1
     """
-  /// Up to a number and before a moment, but not the deletions since another.
+  /// The condition for events up to a number and before a moment, except deletions since another moment.
   private static let prunable = "number <= ? AND moment < ? AND NOT (code = 'deleted' AND moment >= ?)"
   static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"
   static let prune = "DELETE FROM events WHERE \(prunable)"

@@ -1,44 +1,43 @@
 package import TarnCore
 package import TarnRuntime
 
-/// The ledger in `ledger.sqlite`, in WAL mode: one writer, any number of readers in this process and others.
+/// The ledger in `ledger.sqlite`, in WAL mode: one writer, and any number of readers in this and other processes.
 ///
-/// All numbers of 64 bits are kept as they are, unsigned ones beyond 2^63 - 1 by their bit pattern. A ledger
-/// that is dropped without `close()` counts as stopped uncleanly, and is checked when it is next opened.
+/// All 64-bit numbers are kept unchanged, unsigned ones beyond 2^63 - 1 by their bit pattern. A ledger that is dropped without
+/// `close()` counts as not closed in order, and is checked when it is next opened.
 package final class SQLiteLedger: LedgerPort {
   package enum Mode: Sendable {
-    /// Creates the database if need be, and brings it up to date. At most one per file (the folder's lock).
+    /// Creates the database when it is missing, and updates its schema. At most one per file, which the folder's lock ensures.
     case readWrite
-    /// Changes nothing: every write throws `.readOnly`. Beside a writer, or on a directory that cannot be
-    /// written.
+    /// Changes nothing: every write throws `.readOnly`. Works beside a writer, and on a directory that cannot be written.
     case readOnly
   }
 
-  /// The connections that write. Both are used with the lock held, through commit and sync: whoever writes
-  /// has to wait for the other one in any case.
+  /// The connections that write. Both are used with the lock held, through commit and sync, because one writer has to wait for the
+  /// other in any case.
   fileprivate struct Writers {
     var durable: Connection?
-    /// Opened when it is first needed.
+    /// The connection for writes without a sync; opened when it is first needed.
     var volatile: Connection?
-    /// True once a write of this run is in the database: it then says that it was not closed in order.
+    /// True once this run has written to the database, which is then marked as not closed in order.
     var isMarked = false
-    /// As they are in the database.
+    /// The groups of intents that are in the database.
     var intentGroups = IntentGroups()
   }
 
   let opener: LedgerOpener
   private let writers: Locked<Writers>
   private let readers: ReaderPool
-  /// nil where others write.
+  /// The number of rows; `nil` when other processes write.
   let tally: RowTally?
-  /// Whether this run has seen to the index of digests.
+  /// True once this run has made the index of digests, or has tried to.
   private let hasDigestIndex = Locked(false)
-  /// When news of problems happen.
+  /// The clock for the events about problems.
   private let clock: any Clock
 
-  /// - Parameter directory: exists; for `readWrite` its owner alone should be able to write in it.
-  /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database, the file
-  ///   untouched in both cases; `.missing` when there is no directory or, for `readOnly`, no ledger.
+  /// - Parameter directory: an existing directory; for `readWrite` only its owner should be able to write in it.
+  /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database; the file is untouched in both
+  ///   cases. `.missing` when there is no directory or, for `readOnly`, no ledger.
   package convenience init(
     directory: String, mode: Mode = .readWrite, clock: any Clock = SystemClock()
   ) throws(LedgerFailure) {
@@ -65,15 +64,15 @@ package final class SQLiteLedger: LedgerPort {
     }
   }
 
-  /// Puts a damaged ledger out of the way, so that the next one opens empty. No ledger may be open there.
+  /// Renames a damaged ledger, so that the next one opens empty. No ledger may be open there.
   ///
-  /// - Returns: the new name, `ledger.sqlite.corrupt-20261121T043000Z`; durable.
+  /// - Returns: the new name, such as `ledger.sqlite.corrupt-20261121T043000Z`. It is durable.
   package static func setAside(directory: String, now: Timestamp) throws(LedgerFailure) -> String {
     let stamp = now.rfc3339.filter { $0 != ":" && $0 != "-" }
     return try DatabaseFile(directory: directory, name: DatabaseFile.ledger).setAside(stamp: stamp)
   }
 
-  /// Whether a pass ever got so far as to record something there. True when it cannot be told.
+  /// Returns whether a pass ever recorded anything there. True also when this cannot be determined.
   package static func isUsed(directory: String) -> Bool {
     do throws(LedgerFailure) {
       let ledger = try SQLiteLedger(directory: directory, mode: .readOnly)
@@ -86,16 +85,17 @@ package final class SQLiteLedger: LedgerPort {
     }
   }
 
-  /// Reads all of it, indices as well.
+  /// Checks the whole database, indices included.
   ///
-  /// - Throws: `.corrupt` with what is wrong.
+  /// - Throws: `.corrupt` with the findings.
   package func requireWhole() throws(LedgerFailure) {
     try read { connection throws(LedgerFailure) in
       try LedgerOpener.require("PRAGMA integrity_check(20)", connection, file: opener.file.path)
     }
   }
 
-  /// Something in it cannot be read: whoever opens it next to write looks at all of it, as after a crash.
+  /// Marks the database as not trusted, because something in it cannot be read. The next writer that opens it checks all of it, as
+  /// after a crash.
   package func distrust() throws(LedgerFailure) {
     try writers.withLock { (writers) throws(LedgerFailure) in
       try writers.durable?.run("UPDATE state SET clean = 0")
@@ -103,8 +103,8 @@ package final class SQLiteLedger: LedgerPort {
     }
   }
 
-  /// Writes the log back into the database, unless somebody still reads an older state, and marks the
-  /// database as closed in order. Afterwards every call throws; cursors that are open go on to their end.
+  /// Checkpoints the log, unless somebody still reads an older state, and marks the database as closed in order. Afterwards every
+  /// call throws; open cursors go on to their end.
   package func close() {
     readers.close()
     tally?.forget()
@@ -112,7 +112,7 @@ package final class SQLiteLedger: LedgerPort {
       writers.volatile = nil
       guard let durable = writers.durable else { return }
       writers.durable = nil
-      // Nothing here is needed for what was applied: an unclean database is checked at the next start.
+      // None of this is needed for what was applied: an unclean database is checked at the next start.
       if writers.isMarked { try? durable.run("UPDATE state SET clean = 1") }
       durable.setTimeout(milliseconds: 100)
       try? durable.run("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -146,7 +146,7 @@ extension SQLiteLedger {
     return Int(count ?? 0)
   }
 
-  /// Stops at `UInt64.max`. The sum goes in two halves, because SQLite's own fails beyond 2^63 - 1.
+  /// Returns the sum of the sizes, at most `UInt64.max`. The sum is made in two halves, because SQLite's own fails beyond 2^63 - 1.
   package func rowBytes() throws(LedgerFailure) -> UInt64 {
     let sql = """
       SELECT coalesce(sum((size >> 32) & 0xFFFFFFFF), 0), coalesce(sum(size & 0xFFFFFFFF), 0) FROM rows
@@ -188,7 +188,7 @@ extension SQLiteLedger {
     return try all(sql, values) { row throws(LedgerFailure) in try row.record() }
   }
 
-  /// The oldest first.
+  /// Returns the trash, the oldest first.
   package func trash() throws(LedgerFailure) -> [TrashRow] {
     try records("ORDER BY moved, name")
   }
@@ -236,14 +236,14 @@ extension SQLiteLedger {
   }
 
   package func failedRowCount() throws(LedgerFailure) -> Int {
-    // With IN, SQLite walks all rows.
+    // With IN, SQLite would scan all rows.
     let sql =
       "SELECT count(*) FROM problems WHERE kind = 'failed' AND EXISTS (SELECT 1 FROM rows WHERE path = name)"
     return try first(sql, []) { row throws(LedgerFailure) in Int(try row.integer(0)) } ?? 0
   }
 
   package func lastEvent() throws(LedgerFailure) -> Int64 {
-    // What was dropped had numbers, too.
+    // Events that were dropped had numbers, too.
     let dropped = try fact(.eventsDropped).flatMap { Int64($0) } ?? 0
     let last = try first("SELECT max(number) FROM events", []) { row throws(LedgerFailure) in
       row.isNull(0) ? 0 : try row.integer(0)
@@ -324,8 +324,8 @@ extension SQLiteLedger {
     try first(SQL.fact, [.text(name.rawValue)]) { row throws(LedgerFailure) in try row.text(0) }
   }
 
-  /// Lends a reader to `body`; the writer, for want of descriptors, which then does not keep a pass from ending in
-  /// order. `body` may be called twice.
+  /// Lends a reader to `body`. When descriptors are short it lends the writer instead, so that a pass can still end in order.
+  /// `body` may be called twice.
   func read<Result>(
     _ body: (Connection) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
@@ -342,7 +342,7 @@ extension SQLiteLedger {
     }
   }
 
-  /// - Parameter clause: which one, and in which order: what follows `FROM table`.
+  /// - Parameter clause: the SQL after `FROM table`, with the condition and the order.
   private func record<Record: TableRecord>(
     _ clause: String, _ values: [Value] = []
   ) throws(LedgerFailure) -> Record? {
@@ -416,15 +416,15 @@ extension SQLiteLedger {
     }
   }
 
-  /// Makes the index of digests, if it is not there: a second for a million rows, once. A ledger that cannot be written does without,
-  /// and is read from end to end for each digest.
+  /// Makes the index of digests when it is missing, which takes a second for a million rows, once. A ledger that cannot be written
+  /// is scanned for each digest instead.
   func indexDigests() {
     guard !hasDigestIndex.withLock({ $0 }) else { return }
     writers.withLock { writers in
       guard !hasDigestIndex.withLock({ $0 }) else { return }
       hasDigestIndex.withLock { $0 = true }
       guard let durable = writers.durable else { return }
-      // Sorted in memory a million rows take 75 MB, which is done only where no file can be made.
+      // Sorting a million rows in memory takes 75 MB, which is only done when no file can be made.
       for place in ["FILE", "MEMORY"] {
         try? durable.execute("PRAGMA temp_store = \(place)")
         let made: Void? = try? writers.change(on: durable) { () throws(LedgerFailure) in
@@ -438,7 +438,7 @@ extension SQLiteLedger {
 }
 
 extension LedgerChange {
-  /// Whether it may change how many rows there are.
+  /// Whether the change may alter the number of rows.
   fileprivate var isOfRow: Bool {
     switch self {
     case .row, .dropRow: true
@@ -448,7 +448,7 @@ extension LedgerChange {
 }
 
 extension SQLiteLedger.Writers {
-  /// One transaction; the first of a run says that the database is not closed in order.
+  /// Runs one transaction. The first of a run marks the database as not closed in order.
   fileprivate mutating func change(
     on connection: Connection, _ body: () throws(LedgerFailure) -> Void
   ) throws(LedgerFailure) {
@@ -461,12 +461,12 @@ extension SQLiteLedger.Writers {
   }
 }
 
-/// Tables without a row, from which a long list need not drop any.
+/// The tables that have no rows, so that a long list need not drop any from them.
 private struct BareTables {
   var problems = false
   var partials = false
 
-  /// Whether the change would do nothing.
+  /// Returns whether the change would do nothing.
   func makesIdle(_ change: LedgerChange) -> Bool {
     switch change {
     case .dropProblem: problems
@@ -477,7 +477,7 @@ private struct BareTables {
 }
 
 extension Connection {
-  /// In fewer changes a look costs as much as it saves.
+  /// The fewest changes of a list for which looking first is worth its cost.
   private static let longList = 32
 
   fileprivate func bareTables(for changes: [LedgerChange]) throws(LedgerFailure) -> BareTables {
@@ -496,7 +496,7 @@ extension Connection {
     try first("SELECT 1 FROM \(table) LIMIT 1") { row throws(LedgerFailure) in try row.integer(0) } == nil
   }
 
-  /// The same of what may be news of a problem.
+  /// Writes a change, and notes what it changes about problems.
   fileprivate func write(_ change: LedgerChange, news: inout ProblemNews) throws(LedgerFailure) {
     switch change {
     case .problem(let problem):
@@ -524,7 +524,7 @@ extension Connection {
     return kind
   }
 
-  /// One change, inside the transaction of its list.
+  /// Writes one change, inside the transaction of its list.
   fileprivate func write(_ change: LedgerChange) throws(LedgerFailure) {
     switch change {
     case .row(let row): try put(row)
@@ -565,7 +565,7 @@ extension Connection {
     }
   }
 
-  /// To a number, if it is known.
+  /// Adds to a number, when it is known.
   private func add(_ name: LedgerFact, _ more: UInt64) throws(LedgerFailure) {
     let text = try first(SQL.fact, [.text(name.rawValue)]) { row throws(LedgerFailure) in try row.text(0) }
     guard let known = text.flatMap({ UInt64($0) }) else { return }
@@ -583,7 +583,7 @@ extension Connection {
     }
   }
 
-  /// Paths of the same plan stay: they may have been written first.
+  /// Replaces the held plan. Paths of the same plan stay, because they may have been written first.
   private func write(_ plan: HeldPlan) throws(LedgerFailure) {
     try run("DELETE FROM held")
     try run("DELETE FROM held_paths WHERE plan <> ?", [.text(plan.id)])
@@ -613,7 +613,7 @@ extension Connection {
     }
   }
 
-  /// Whether the oldest event that is no deletion of the guard's window may go: those behind it are younger.
+  /// Returns whether the oldest event may be dropped that is not a deletion of the guard's window. Later events are younger.
   private func mayPrune(
     upTo newest: Int64, before: Timestamp, now: Timestamp
   ) throws(LedgerFailure) -> Bool {
@@ -626,7 +626,7 @@ extension Connection {
   }
 
   private func pruneEvents(keeping: Int, before: Timestamp, now: Timestamp) throws(LedgerFailure) {
-    // Numbers have no gaps but where older ones were dropped. Mostly there is nothing to do, and the oldest says so.
+    // Numbers have gaps only where older events were dropped. Mostly there is nothing to drop, and the oldest event shows that.
     let newest = try first("SELECT max(number) FROM events") { row throws(LedgerFailure) in
       row.isNull(0) ? 0 : try row.integer(0)
     }
@@ -642,7 +642,7 @@ extension Connection {
     let known = try first(SQL.fact, [.text(LedgerFact.eventsDropped.rawValue)]) { row throws(LedgerFailure) in
       try row.text(0)
     }
-    // A deletion that outlived its neighbours is older than what was dropped before.
+    // A deletion that outlived its neighbours may be older than events that were dropped before.
     let highest = max(last, known.flatMap { Int64($0) } ?? 0)
     try writeFact(.eventsDropped, String(highest))
   }

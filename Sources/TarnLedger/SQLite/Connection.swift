@@ -1,25 +1,25 @@
 import CSQLite
 import TarnCore
 
-/// One connection to one database file, with its prepared statements.
+/// A connection to one database file, with its prepared statements.
 ///
-/// Not thread-safe: it is opened without SQLite's own mutex, and whoever holds it is its only user: the
-/// writers lie behind a lock, a reader is taken out of its pool.
+/// Not thread-safe: it is opened without SQLite's own mutex, so its holder must be its only user. The writers lie behind a lock,
+/// and a reader is taken out of its pool.
 final class Connection {
-  /// The path, for messages.
+  /// The database's path, for messages.
   let file: String
   private let handle: OpaquePointer
-  /// By their text. Statements are reset when they are not in use.
+  /// The prepared statements by their SQL text. Each is reset when it is not in use.
   private var statements: [String: Statement] = [:]
-  /// The last few, the oldest first: a list of changes runs the same ones again and again, and to hash their texts costs as much as
-  /// to run them.
+  /// The last few statements, the oldest first. A list of changes runs the same ones repeatedly, and hashing their text costs as
+  /// much as running them.
   private var recent: [(sql: String, statement: Statement)] = []
 
-  /// Links are not followed, codes are the extended ones, nothing is shared between connections.
+  /// Opens the database. Links are not followed, result codes are the extended ones, and connections share no cache.
   ///
   /// - Parameters:
-  ///   - name: what SQLite opens: a path, a `file:` URI with `SQLITE_OPEN_URI`, or "" for a temporary file.
-  ///   - flags: read or write, and whether to create.
+  ///   - name: the database for SQLite: a path, a `file:` URI with `SQLITE_OPEN_URI`, or "" for a temporary file.
+  ///   - flags: whether to read or write, and whether to create the file.
   init(_ name: String, flags: Int32, file: String) throws(LedgerFailure) {
     let always = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE
     var opened: OpaquePointer?
@@ -43,7 +43,7 @@ final class Connection {
     sqlite3_close_v2(handle)
   }
 
-  /// A statement of its own, for a cursor that outlives the call.
+  /// Prepares a separate statement, for a cursor that outlives the call.
   func prepare(_ sql: String, persistent: Bool = false) throws(LedgerFailure) -> Statement {
     var prepared: OpaquePointer?
     let flags = persistent ? UInt32(SQLITE_PREPARE_PERSISTENT) : 0
@@ -52,7 +52,7 @@ final class Connection {
     return Statement(handle: statement, database: handle, file: file)
   }
 
-  /// Runs a statement that gives no rows. It is prepared once and kept.
+  /// Runs a statement that returns no rows. It is prepared once and kept.
   func run(_ sql: String, _ values: [Value] = []) throws(LedgerFailure) {
     let statement = try cached(sql)
     defer { statement.reset() }
@@ -60,7 +60,7 @@ final class Connection {
     while try statement.step() {}
   }
 
-  /// The same, with what `bind` binds, from the first parameter on.
+  /// Runs a statement that returns no rows. `bind` binds its parameters, from the first on.
   func run(_ sql: String, bind: (Statement) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     let statement = try cached(sql)
     defer { statement.reset() }
@@ -68,7 +68,7 @@ final class Connection {
     while try statement.step() {}
   }
 
-  /// Every row through `read`.
+  /// Returns all rows, each converted by `read`.
   func all<Result>(
     _ sql: String, _ values: [Value] = [], _ read: (Statement) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> [Result] {
@@ -80,7 +80,7 @@ final class Connection {
     return results
   }
 
-  /// The first row through `read`; nil when there is none.
+  /// Returns the first row, converted by `read`. `nil` when there is none.
   func first<Result>(
     _ sql: String, _ values: [Value] = [], _ read: (Statement) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result? {
@@ -90,14 +90,14 @@ final class Connection {
     return try statement.step() ? try read(statement) : nil
   }
 
-  /// Runs any number of statements, none with parameters, and drops their rows.
+  /// Runs any number of statements without parameters, and discards their rows.
   func execute(_ script: String) throws(LedgerFailure) {
     let code = sqlite3_exec(handle, script, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
-  /// One transaction without journal and syncs, of a database that only this connection knows: whoever keeps it makes it
-  /// durable, and a failure leaves nothing of use.
+  /// Begins a transaction without journal and syncs, in a database that only this connection knows. Whoever keeps the database must
+  /// make it durable; a failure leaves nothing usable.
   func beginUnjournaled(cacheMiB: Int) throws(LedgerFailure) {
     try execute(
       """
@@ -110,33 +110,34 @@ final class Connection {
       """)
   }
 
-  /// Writes what it holds in memory to its file, and holds no more than `cacheKiB` from now on; nothing of this where it holds no
-  /// more than `worthKiB`, which then needs no place on a disk.
+  /// Writes the cached pages to the file, and limits the cache to `cacheKiB` from now on. Does nothing while the cache holds at
+  /// most `worthKiB`, which then needs no disk space.
   func releaseMemory(cacheKiB: Int, worthKiB: Int) throws(LedgerFailure) {
     var (held, most): (Int32, Int32) = (0, 0)
     let isKnown = sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_USED, &held, &most, 0) == SQLITE_OK
     if isKnown, Int(held) <= worthKiB << 10 { return }
     try execute("PRAGMA cache_size = \(-cacheKiB)")
     let code = sqlite3_db_cacheflush(handle)
-    // Busy pages are in use by a statement: they go with their next turn.
+    // Busy pages are in use by a statement; they are written at the next occasion.
     guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw failure(code) }
     sqlite3_db_release_memory(handle)
   }
 
-  /// All of `body` or nothing. Takes the write lock at once, so that it fails before anything is done.
+  /// Runs `body` in a transaction, as a whole or not at all. It takes the write lock first, so that it fails before anything is
+  /// done.
   func transaction(_ body: () throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     try run("BEGIN IMMEDIATE")
     do throws(LedgerFailure) {
       try body()
       try run("COMMIT")
     } catch {
-      // On a full disk SQLite has rolled back by itself.
+      // On a full disk SQLite has already rolled back.
       if isInTransaction { try? run("ROLLBACK") }
       throw error
     }
   }
 
-  /// Several reads of one state.
+  /// Runs several reads on one snapshot.
   func snapshot<Result>(
     _ body: () throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
@@ -151,8 +152,7 @@ final class Connection {
     }
   }
 
-  /// Runs `body`, whose SQL is right for every database: SQLite's general error then tells a file of an
-  /// unknown format.
+  /// Runs `body`, whose SQL is valid for every database. SQLite's general error then means that the file has an unknown format.
   func expectDatabase<Result>(
     _ body: () throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
@@ -166,7 +166,7 @@ final class Connection {
 
   var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-  /// True when the file was to be written but cannot be.
+  /// True when the file was opened for writing but cannot be written.
   var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
 
   func setTimeout(milliseconds: Int32) {
@@ -178,7 +178,7 @@ final class Connection {
     _ = tarn_sqlite3_db_config_switch(handle, Int32(SQLITE_DBCONFIG_DEFENSIVE), 1)
   }
 
-  /// The log stays as it is when this connection, a mere reader, is the last one to close.
+  /// Keeps the log as it is when this connection, a reader, is the last one to close.
   func keepLogOnClose() {
     _ = tarn_sqlite3_db_config_switch(handle, Int32(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 1)
   }

@@ -1,12 +1,12 @@
 import Glibc
 import TarnCore
 
-/// A database file in its directory, and SQLite's own files beside it.
+/// A database file in its directory, and the files that SQLite makes beside it.
 struct DatabaseFile: Sendable {
-  /// Of every ledger.
+  /// The file name of every ledger.
   static let ledger = "ledger.sqlite"
 
-  /// With all links resolved: SQLite then refuses any link that is left.
+  /// The directory with all links resolved. SQLite then refuses any link that is left.
   let directory: String
   let name: String
   let path: String
@@ -18,7 +18,7 @@ struct DatabaseFile: Sendable {
       throw LedgerFailure(ErrorTable.system[errno] ?? .inputOutput, Printable.escape(message))
     }
     defer { free(resolved) }
-    // A repaired name would be that of another file.
+    // A repaired name would belong to another file.
     guard let real = String(validatingCString: resolved) else {
       throw LedgerFailure(.other, Printable.escape("\(directory): its real path is not UTF-8"))
     }
@@ -31,7 +31,7 @@ struct DatabaseFile: Sendable {
   var journalPath: String { path + "-journal" }
   private var indexPath: String { path + "-shm" }
 
-  /// Bytes; nil when it is not there.
+  /// Returns the size in bytes; `nil` when there is no file.
   func size(of path: String) throws(LedgerFailure) -> Int64? {
     var status = stat()
     guard lstat(path, &status) == 0 else {
@@ -45,26 +45,26 @@ struct DatabaseFile: Sendable {
     }
   }
 
-  /// True when the write-ahead log holds something.
+  /// Returns true when the write-ahead log is not empty.
   func hasLog() throws(LedgerFailure) -> Bool {
     try size(of: logPath) ?? 0 > 0
   }
 
-  /// Makes an empty file that only its owner reads; SQLite gives its own files the same mode.
+  /// Makes an empty file that only its owner can read. SQLite gives its own files the same mode.
   func create(_ path: String) throws(LedgerFailure) {
     let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw failure(errno, "creating it") }
     close(descriptor)
   }
 
-  /// Removes what SQLite left of a database that is gone: it belongs to no other.
+  /// Removes files that SQLite left of a database that is gone. They belong to no other database.
   func removeLeftovers() {
     unlink(logPath)
     unlink(indexPath)
     unlink(journalPath)
   }
 
-  /// Renames the database and its log; the directory is durable on return.
+  /// Renames the database and its log. The directory is durable on return.
   ///
   /// - Returns: the new name of the database.
   func setAside(stamp: String) throws(LedgerFailure) -> String {
@@ -75,8 +75,8 @@ struct DatabaseFile: Sendable {
       name = "\(self.name).corrupt-\(stamp).\(number)"
     }
     let target = directory + "/" + name
-    // The database first: without its log it might open as an older state that nobody notices, whereas a log
-    // without its database is dropped when the next one is created.
+    // The database is renamed first: without its log it might open as an older state that nobody notices. A log without its
+    // database is dropped when the next database is created.
     guard rename(path, target) == 0 else { throw failure(errno, "setting it aside") }
     for suffix in ["-wal", "-shm", "-journal"] where rename(path + suffix, target + suffix) != 0 {
       guard errno == ENOENT else { throw failure(errno, "setting its \(suffix) file aside") }
@@ -101,8 +101,8 @@ struct DatabaseFile: Sendable {
     return ErrorTable.failure(ErrorTable.system[code] ?? .inputOutput, detail, errno: code, file: path)
   }
 
-  /// The path as a URI that SQLite reads without locks and without the files beside it: right when nobody can
-  /// write the file.
+  /// The path as a URI that SQLite reads without locks and without the files beside it. It may be used only when nobody can write
+  /// the file.
   var immutableURI: String {
     var uri = "file:"
     for byte in path.utf8 {

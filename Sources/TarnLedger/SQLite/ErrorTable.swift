@@ -2,24 +2,24 @@ import CSQLite
 import Glibc
 import TarnCore
 
-/// The one place where an SQLite result code becomes a `LedgerFailure`.
+/// Maps SQLite's result codes to `LedgerFailure`. This is the only place that does.
 ///
-/// The extended code decides; where SQLite has none for a case, the errno behind it does.
+/// The extended code decides. Where SQLite has none for a case, the errno behind it decides.
 enum ErrorTable {
-  /// Extended codes that mean something else than their primary code.
+  /// The meanings of extended codes that differ from those of their primary code.
   static let extended: [Int32: LedgerFailure.Code] = [
     SQLITE_IOERR | (2 << 8): .corrupt,  // SHORT_READ: the file ends too early
     SQLITE_IOERR | (32 << 8): .corrupt,  // DATA: a page's checksum is wrong
     SQLITE_IOERR | (12 << 8): .other,  // NOMEM
     SQLITE_IOERR | (15 << 8): .busy,  // LOCK
-    // The index of the write-ahead log is grown byte by byte, which fails on a full disk only.
+    // The index of the write-ahead log grows byte by byte, which fails only on a full disk.
     SQLITE_IOERR | (19 << 8): .noSpace,  // SHMSIZE
     SQLITE_CANTOPEN | (6 << 8): .permission,  // SYMLINK: `Connection` follows none
     SQLITE_READONLY | (4 << 8): .missing,  // DBMOVED: renamed or removed while it was open
     SQLITE_READONLY | (6 << 8): .permission,  // DIRECTORY
   ]
 
-  /// Primary codes.
+  /// The meanings of primary codes.
   static let primary: [Int32: LedgerFailure.Code] = [
     SQLITE_CORRUPT: .corrupt,
     SQLITE_NOTADB: .corrupt,
@@ -35,8 +35,8 @@ enum ErrorTable {
     SQLITE_PROTOCOL: .busy,
   ]
 
-  /// What the kernel said, for the codes that only mean "the call failed": IOERR and CANTOPEN, and READONLY where a
-  /// file was opened for reading because it could not be for writing.
+  /// The meanings of errno values, for codes that only say that a call failed. These are IOERR and CANTOPEN, and READONLY when a
+  /// file could not be opened for writing and was opened read-only.
   static let system: [Int32: LedgerFailure.Code] = [
     ENOSPC: .noSpace,
     EDQUOT: .noSpace,
@@ -51,7 +51,7 @@ enum ErrorTable {
 
   /// - Parameters:
   ///   - code: the extended result code.
-  ///   - errno: `sqlite3_system_errno`; 0 when no call to the kernel failed.
+  ///   - errno: the value of `sqlite3_system_errno`; 0 when no system call failed.
   static func code(for code: Int32, errno: Int32) -> LedgerFailure.Code {
     if let known = extended[code] { return known }
     let base = code & 0xFF
@@ -61,33 +61,34 @@ enum ErrorTable {
     return primary[base] ?? .other
   }
 
-  /// What a disk answers, or a server of files (EINTR); anything else may be left from a call that failed for good reason.
+  /// The errno values that are taken for the cause: those of a disk or a file server (EINTR), and of a lack of memory or
+  /// descriptors. Other values may be left from a call whose failure was expected.
   static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE, EINTR]
 
-  /// Of a call on this thread that failed just now.
+  /// Returns the failure of a call that has just failed on this thread.
   static func failure(code: Int32, database: OpaquePointer?, file: String) -> LedgerFailure {
     let last = errno
     var number = sqlite3_system_errno(database)
-    // SQLite does not look for it when a COMMIT fails, nor when it opens for reading what it cannot for writing: that
-    // of the thread is what it would have read.
+    // SQLite records no errno when a COMMIT fails, nor when it opens read-only what it cannot open for writing. The errno of the
+    // thread is the one that it would have recorded.
     if number == 0, [SQLITE_IOERR, SQLITE_READONLY].contains(code & 0xFF), faults.contains(last) {
       number = last
     }
-    // A file beside the database could not be opened, and SQLite tells how its second attempt failed.
+    // A file beside the database could not be opened, and SQLite reports the errno of its second attempt.
     if number == ENOENT, code & 0xFF == SQLITE_CANTOPEN, access(file, F_OK) == 0 { number = 0 }
     return failure(code: code, errno: number, detail: String(cString: sqlite3_errmsg(database)), file: file)
   }
 
   /// - Parameters:
   ///   - detail: SQLite's own message.
-  ///   - file: the path of the database, as it goes into the message.
+  ///   - file: the path of the database, for the message.
   static func failure(code: Int32, errno: Int32, detail: String, file: String) -> LedgerFailure {
     let meaning = Self.code(for: code, errno: errno)
     let system = errno == 0 ? "" : ", errno \(errno)"
     return failure(meaning, "\(detail) (SQLite \(code)\(system))", errno: errno, file: file)
   }
 
-  /// A failure that Tarn itself found.
+  /// Returns a failure that Tarn itself found.
   static func failure(
     _ code: LedgerFailure.Code, _ detail: String, errno: Int32 = 0, file: String
   ) -> LedgerFailure {
@@ -98,7 +99,8 @@ enum ErrorTable {
   private static let noFiles =
     "the file system can hold no more files, and the database needs some (see 'df -i')"
 
-  /// A lack of space as the kernel tells it may be a lack of inodes, however much is free. Where files are not counted, it is none.
+  /// Returns whether the file system lacks inodes, which the kernel also reports as a lack of space. False where files are not
+  /// counted.
   private static func holdsNoMoreFiles(_ file: String) -> Bool {
     let directory = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
     var status = statvfs()

@@ -1,14 +1,14 @@
 import CSQLite
 import TarnCore
 
-/// Memory for what is bound to one statement. Places stay where they are until `empty`, which keeps a small block.
+/// The memory for the values that are bound to one statement. Allocations stay in place until `empty()`, which keeps a small block.
 private struct Arena {
   private var blocks: [UnsafeMutableRawBufferPointer] = []
   private var used = 0
 
   private static let block = 512
 
-  /// - Returns: room for so many bytes, with any contents.
+  /// - Returns: memory for this many bytes, with undefined contents.
   mutating func allocate(_ count: Int) -> UnsafeMutableRawPointer {
     if let last = blocks.last, last.count - used >= count, let base = last.baseAddress {
       defer { used += count }
@@ -20,7 +20,7 @@ private struct Arena {
     return fresh
   }
 
-  /// What was taken must not be used any more.
+  /// Frees all allocations, which must not be used any more.
   mutating func empty() {
     used = 0
     guard blocks.count > 1 || blocks.first.map({ $0.count > Self.block }) == true else { return }
@@ -33,18 +33,18 @@ private struct Arena {
   }
 }
 
-/// A prepared statement. Used by one thread at a time, the one that has its connection.
+/// A prepared statement. Only one thread may use it at a time, the one that has its connection.
 ///
-/// Columns are read by the type that the schema promises; any other type means damage and is thrown as such.
+/// Each column must have the type that the schema promises. Any other type means damage, and throws.
 final class Statement: ColumnSink {
   private let handle: OpaquePointer
   private let database: OpaquePointer
   private let file: String
   private var arena = Arena()
-  /// The parameter that `put` bound last.
+  /// The index of the parameter that `put` bound last.
   private var bound: Int32 = 0
 
-  /// Takes over `handle`.
+  /// Takes ownership of `handle`.
   init(handle: OpaquePointer, database: OpaquePointer, file: String) {
     self.handle = handle
     self.database = database
@@ -56,7 +56,7 @@ final class Statement: ColumnSink {
     arena.free()
   }
 
-  /// Binds all parameters, from the first on. The statement has been reset.
+  /// Binds all parameters, from the first on. The statement must have been reset.
   func bind(_ values: [Value]) throws(LedgerFailure) {
     var index: Int32 = 0
     for value in values {
@@ -76,7 +76,7 @@ final class Statement: ColumnSink {
     }
   }
 
-  /// Ends the statement's read and forgets what was bound. An error of the last step was thrown by it already.
+  /// Ends the statement's read and clears its bindings. An error of the last step was already thrown by it.
   func reset() {
     sqlite3_reset(handle)
     sqlite3_clear_bindings(handle)
@@ -84,13 +84,13 @@ final class Statement: ColumnSink {
     bound = 0
   }
 
-  // One parameter after another: no list of values is made.
+  // The parameters are bound one after another, without a list of values.
 
   func put(_ number: Int64) throws(LedgerFailure) {
     try check(sqlite3_bind_int64(handle, next(), number))
   }
 
-  /// As `Value.bits`.
+  /// Binds the bit pattern, like `Value.bits`.
   func put(_ number: UInt64) throws(LedgerFailure) { try put(Int64(bitPattern: number)) }
 
   func put(optional number: UInt64?) throws(LedgerFailure) {
@@ -157,11 +157,11 @@ final class Statement: ColumnSink {
     }
   }
 
-  /// SQLITE_STATIC: SQLite reads the bytes where they are, until the bindings are cleared.
+  /// SQLITE_STATIC: SQLite reads the bytes in place until the bindings are cleared.
   private static let asIs: sqlite3_destructor_type? = nil
 
-  /// Copies bytes to where they stay until the statement is reset. Without bytes it is a place all the same: a null pointer
-  /// would bind NULL.
+  /// Copies bytes to memory that stays until the statement is reset. Returns a valid address even for no bytes, because a null
+  /// pointer would bind NULL.
   private func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
     let place = arena.allocate(bytes.count)
     if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: bytes.count) }
@@ -173,7 +173,7 @@ final class Statement: ColumnSink {
   }
 }
 
-// The columns of the current row, counted from 0.
+// Reads the columns of the current row, counted from 0.
 extension Statement {
   func integer(_ column: Int32) throws(LedgerFailure) -> Int64 {
     sqlite3_value_int64(try value(column, SQLITE_INTEGER))
@@ -226,8 +226,8 @@ extension Statement {
     return ErrorTable.failure(.corrupt, "column \(name) holds an impossible value", file: file)
   }
 
-  // SQLite calls these values unprotected: no other thread may use the statement meanwhile, and none does. To ask each by its column,
-  // for its type and then for itself, takes twice as long.
+  // SQLite calls these values unprotected: no other thread may use the statement at the same time, and none does. Reading a
+  // column's type and value by its index would take twice as long.
 
   private func value(_ column: Int32, _ type: Int32) throws(LedgerFailure) -> OpaquePointer {
     guard let value = sqlite3_column_value(handle, column), sqlite3_value_type(value) == type else {
@@ -236,7 +236,7 @@ extension Statement {
     return value
   }
 
-  /// - Returns: nil for NULL.
+  /// - Returns: the value; `nil` for NULL.
   private func optional(_ column: Int32, _ type: Int32) throws(LedgerFailure) -> OpaquePointer? {
     guard let value = sqlite3_column_value(handle, column) else { throw damaged(column) }
     let found = sqlite3_value_type(value)
@@ -251,7 +251,7 @@ extension Statement {
     return text
   }
 
-  /// Until the next step.
+  /// Returns the bytes of a value, which are valid until the next step.
   private static func bytes(_ value: OpaquePointer) -> UnsafeRawBufferPointer {
     let start = sqlite3_value_blob(value)
     return UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : Int(sqlite3_value_bytes(value)))

@@ -5,9 +5,9 @@ enum Value: Equatable {
   case text(String)
   case blob([UInt8])
 
-  /// Every 64 bits as they are: SQLite's integers are signed, so the upper half reads as negative in the
-  /// database and comes back the same. Nothing is refused and nothing traps.
+  /// Keeps all 64 bits. SQLite's integers are signed, so the upper half is negative in the database and is restored on reading. No
+  /// value is refused or traps.
   static func bits(_ value: UInt64) -> Value { .integer(Int64(bitPattern: value)) }
-  /// A limit: SQLite takes a negative one for none.
+  /// A limit of rows, at least 0, because SQLite takes a negative one for none.
   static func limit(_ value: Int) -> Value { .integer(Int64(max(0, value))) }
 }

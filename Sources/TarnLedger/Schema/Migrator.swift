@@ -3,12 +3,12 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// Tells what a database is, and brings it up to date.
+/// Determines the state of a database's schema, and updates it.
 struct Migrator {
   enum SchemaState: Equatable {
-    /// Nothing in it yet.
+    /// The database is empty.
     case empty
-    /// One of Tarn's, of this version or older.
+    /// The database is Tarn's, with this version or an older one.
     case version(Int64)
   }
 
@@ -17,7 +17,7 @@ struct Migrator {
   let schema: Schema
   let file: DatabaseFile
 
-  /// Reads only.
+  /// Determines the state; only reads.
   ///
   /// - Throws: `.newer` for a later version of the schema, `.corrupt` for anything that is not a ledger.
   func state(of connection: Connection) throws(LedgerFailure) -> SchemaState {
@@ -45,10 +45,10 @@ struct Migrator {
     }
   }
 
-  /// Brings the database to the newest version: one transaction per step. A database that holds something is
-  /// first copied to `ledger.sqlite.backup-VERSION`, durably.
+  /// Updates the database to the newest version, with one transaction for each step. A database that is not empty is first copied
+  /// durably to `ledger.sqlite.backup-VERSION`.
   ///
-  /// - Throws: `.corrupt` when its tables are not those of its version, which no step is for.
+  /// - Throws: `.corrupt` when its tables are not those of its version, so that no step applies.
   func migrate(_ connection: Connection, from state: SchemaState) throws(LedgerFailure) {
     guard case .version(var reached) = state else { return try make(connection) }
     if reached < schema.version {
@@ -65,7 +65,7 @@ struct Migrator {
     }
   }
 
-  /// All steps at once, in a database that holds nothing: each transaction of its own would wait for the disk.
+  /// Runs all steps in one transaction, in an empty database: separate transactions would each wait for the disk.
   private func make(_ connection: Connection) throws(LedgerFailure) {
     try connection.transaction { () throws(LedgerFailure) in
       for step in schema.steps { try connection.execute(step) }
@@ -73,16 +73,16 @@ struct Migrator {
     }
   }
 
-  /// The id goes in with the first version: a database has both or neither.
+  /// Sets the application id and the version. They are set together, so a database has both or neither.
   private func mark(_ connection: Connection, _ version: Int64) throws(LedgerFailure) {
     try connection.execute(
       "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version)")
   }
 
-  /// Holds the tables and indexes of the database against those that the steps make.
+  /// Compares the tables and indices of the database with those that the steps make.
   ///
-  /// - Parameter version: nil for the newest.
-  /// - Throws: `.corrupt` when they differ; a statement would fail, or mean something else.
+  /// - Parameter version: the version to compare with; `nil` for the newest.
+  /// - Throws: `.corrupt` when they differ, because a statement would fail or mean something else.
   func check(_ connection: Connection, version: Int64? = nil) throws(LedgerFailure) {
     let version = version ?? schema.version
     if version == schema.version, let known = schema.objects,
@@ -95,13 +95,13 @@ struct Migrator {
     }
   }
 
-  /// FNV-1a of a list of objects.
+  /// Returns the FNV-1a hash of a list of objects.
   static func code(_ objects: [[String?]]) -> UInt64 {
     var code: UInt64 = 0xCBF2_9CE4_8422_2325
     func add(_ byte: UInt8) { code = (code ^ UInt64(byte)) &* 0x100_0000_01B3 }
     for object in objects {
       for text in object {
-        // Bytes that no UTF-8 has.
+        // These bytes never occur in UTF-8.
         add(text == nil ? 0xFE : 0xFF)
         for byte in (text ?? "").utf8 { add(byte) }
       }
@@ -109,7 +109,7 @@ struct Migrator {
     return code
   }
 
-  /// What the steps make of an empty database; worked out once for each list of them.
+  /// Returns the objects that the steps make in an empty database. They are computed once for each list of steps.
   func model(_ steps: [String]) throws(LedgerFailure) -> [[String?]] {
     if let known = Self.models.withLock({ $0[steps] }) { return known }
     let connection = try Connection(
@@ -134,7 +134,7 @@ struct Migrator {
     guard unlink(temporary) == 0 || errno == ENOENT else {
       throw file.failure(errno, "making way for a backup")
     }
-    // VACUUM INTO takes an empty file as it is, and so the mode is ours.
+    // VACUUM INTO accepts an empty file as it is, so the file keeps the mode that Tarn gave it.
     try file.create(temporary)
     try connection.run("VACUUM INTO ?", [.text(temporary)])
     try file.makeDurable(temporary)

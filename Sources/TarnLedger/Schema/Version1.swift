@@ -1,7 +1,6 @@
 extension Schema {
-  /// What is in the database. Times are nanoseconds since 1970-01-01T00:00:00Z. Sizes, inodes and devices are
-  /// 64 bits as they are: from 2^63 on they read as negative. Paths are bytes: SQLite orders a BLOB by
-  /// `memcmp`, as `RelativePath` does.
+  /// The first version of the schema. Times are nanoseconds since 1970-01-01T00:00:00Z. Sizes, inodes and devices are 64 bits
+  /// unchanged, and read as negative from 2^63 on. Paths are BLOBs, which SQLite orders by `memcmp`, as `RelativePath` does.
   static let version1 = """
     CREATE TABLE rows (
       -- What Tarn placed, or adopted, in the folder: one row per file.

@@ -1,5 +1,5 @@
 extension Schema {
-  /// The names of the files of windows. Units as in version 1.
+  /// Adds the names of the files of windows. Units are as in version 1.
   static let version2 = """
     CREATE TABLE names (
       -- The name that a file of a window got at first sight, and what it is known by again.

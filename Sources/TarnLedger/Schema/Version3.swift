@@ -1,9 +1,10 @@
 extension Schema {
-  /// Whose bytes they are: which files were adopted, and what the trash held after the move. Units as in version 1.
+  /// Adds the origin of bytes: which files were adopted, and the identity of files in the trash after the move. Units are as in
+  /// version 1.
   ///
-  /// Of what an older version recorded the journal tells: a row is Tarn's when the newest of its events that brought
-  /// bytes says so. Where that event was dropped the validators of a response tell that Tarn fetched it; rows without
-  /// them count as adopted. What lies in the trash stays until it is emptied, for nobody looked at it after the move.
+  /// For rows of older versions the journal decides: a row is Tarn's when its newest event that brought bytes says so. When that
+  /// event was dropped, the validators of a response show that Tarn fetched it. Rows without validators count as adopted. The trash
+  /// of older versions stays until it is emptied, because nobody checked the files after the move.
   static let version3 = """
     ALTER TABLE rows ADD COLUMN adopted INTEGER NOT NULL DEFAULT 0;  -- 1 when somebody else placed these bytes
 

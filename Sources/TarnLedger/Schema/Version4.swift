@@ -1,14 +1,14 @@
 extension Schema {
-  /// Digests are indexed once they are first asked for (`SQLiteLedger.indexDigests`): they come in no order, so that nearly each row
-  /// of a first pass, which asks for none, would write a page of the index.
+  /// Drops the index of digests, which `SQLiteLedger.indexDigests` makes when it is first needed. Digests come in no order, so
+  /// nearly each row of a first pass, which does not need the index, would write a page of it.
   static let version4 = """
     DROP INDEX IF EXISTS rows_by_digest;
     """
 
-  /// Part of no version: it may be there or not.
+  /// The index of digests. It is part of no version, and may exist or not.
   static let digestIndex = "CREATE INDEX IF NOT EXISTS rows_by_digest ON rows (digest)"
 
-  /// How `sqlite_schema` shows it: type, name, table, text.
+  /// The row of the index in `sqlite_schema`: type, name, table, SQL.
   static let digestIndexObject: [String?] = [
     "index", "rows_by_digest", "rows", "CREATE INDEX rows_by_digest ON rows (digest)",
   ]

@@ -1,6 +1,6 @@
 extension Schema {
-  /// What a file that is published costs: the intents of a group in one row, and events without two indexes that each of
-  /// them was written into. One path's events are looked for from the newest on; deletions, which the guard counts, keep an index.
+  /// Lowers the cost of each published file. The intents of a group share one row, and two indices go that each event was written
+  /// into. The events of one path are searched from the newest on. Deletions, which the guard counts, keep an index.
   static let version5 = """
     CREATE TABLE intent_groups (
       -- Intents that were said together, as those of the table intents.

@@ -2,8 +2,8 @@ import CSQLite
 package import TarnCore
 package import TarnRuntime
 
-/// The record of one session: its tasks, its events, and what the engine transfers for it. In the engine's eyes a task is a path that is
-/// its number. Any thread; one process at a time.
+/// The record of one session: its tasks, its events, and the state of the engine's transfers. To the engine a task is a path made
+/// of its number. Thread-safe; used by one process at a time.
 package final class SessionLedger: TransferLedger {
   private struct Writer {
     var connection: Connection?
@@ -12,12 +12,12 @@ package final class SessionLedger: TransferLedger {
 
   private let writer: Locked<Writer>
   private let clock: any Clock
-  /// Where the file of a task gets its name, and what its server answered, if that was not asked for before.
+  /// The sources of facts about running tasks: the file's path, and the response and times that were not asked for before.
   package struct Sources: Sendable {
     package var path: @Sendable (Int64) -> String?
     package var response: @Sendable (Int64) -> Answer?
     package var times: @Sendable (Int64) -> TaskTimes?
-    /// The answer of a task, with its serial number, is written down, and durable. Before anybody else writes.
+    /// Called when the response of a task, with its serial number, is durable, before the next write.
     package var noted: @Sendable (Int64, Int) -> Void
 
     package init(
@@ -29,27 +29,27 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// What a server answered, and what followed from it.
+  /// The response of a server, and what followed from it.
   package struct Answer: Sendable {
     package var head: TaskResponse
-    /// Where a rule has sent the file; nil for where it was to go.
+    /// The destination that a rule chose; `nil` when no rule changed it.
     package var to: String?
-    /// Counts the answers of a task.
+    /// The serial number of the response within its task.
     package var serial = 0
 
     package init(_ head: TaskResponse, to: String? = nil) { (self.head, self.to) = (head, to) }
   }
 
   private let sources = Locked(Sources(path: { _ in nil }, response: { _ in nil }))
-  /// What the transaction at work has written of answers.
+  /// The responses that the present transaction has written.
   private let answered = Locked<[(task: Int64, serial: Int)]>([])
-  /// Events that are kept at most; beyond them the oldest tenth goes.
+  /// The most events that are kept. Beyond it the oldest tenth is dropped.
   private let mostEvents: Int64
   package static let usualEvents: Int64 = 200_000
-  /// Events that keep the bodies of refused answers.
+  /// The number of events that keep the bodies of refused responses.
   private static let mostBodies = 100
 
-  /// - Parameter directory: exists; its owner alone can write in it.
+  /// - Parameter directory: an existing directory that only its owner can write in.
   /// - Throws: `.newer` for a later schema, `.corrupt` for damage or another program's database.
   package init(
     directory: String, clock: any Clock = SystemClock(), mostEvents: Int64 = usualEvents
@@ -61,7 +61,7 @@ package final class SessionLedger: TransferLedger {
     self.clock = clock
   }
 
-  /// Afterwards every call throws.
+  /// Closes the ledger. Afterwards every call throws.
   package func close() {
     writer.withLock { writer in
       guard let connection = writer.connection else { return }
@@ -71,7 +71,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// - Parameter sources: asked within the transactions that write their answers down, so that those are in order.
+  /// - Parameter sources: the sources, called within the transactions that write what they return, so that the order is right.
   package func attach(_ sources: Sources) { self.sources.withLock { $0 = sources } }
 
   // MARK: Access
@@ -105,14 +105,14 @@ package final class SessionLedger: TransferLedger {
 
   package enum Fact: String {
     case settings
-    /// The last event that was acknowledged.
+    /// The number of the last event that was acknowledged.
     case acknowledged
-    /// No tasks are taken any more.
+    /// Set once the session takes no more tasks.
     case closed
-    /// `SessionAge`, and the age at the last contact.
+    /// The session's age (`SessionAge`), and its age at the last contact.
     case age
     case contact
-    /// The last `all-delivered` that the hook was told of.
+    /// The number of the last `all-delivered` event that the hook was told of.
     case told
   }
 
@@ -135,17 +135,18 @@ package final class SessionLedger: TransferLedger {
 
   // MARK: Tasks
 
-  /// What became of a request.
+  /// The result of adding a request.
   package struct Added: Sendable, Equatable {
     package var task: TaskRecord
-    /// Another one with this URL and destination, or with this key, was there.
+    /// True when a task with this URL and destination, or with this key, existed already.
     package var wasThere: Bool
   }
 
-  /// Adds tasks: all of them or none. One that is known by its URL and destination is not added again: what failed or was cancelled
-  /// is queued once more.
+  /// Adds tasks: all of them or none. A request whose URL and destination match a known task is not added again. A known task that
+  /// failed or was cancelled is queued once more.
   ///
-  /// - Parameter renews: what is known and not at work gets the new request; else its digest only, where it had none.
+  /// - Parameter renews: true to give a known task that is not running the new request; otherwise it only gets a digest, when it
+  ///   had none.
   package func add(
     _ requests: [TaskRequest], _ terms: TaskTerms, renews: Bool = false
   ) throws(LedgerFailure) -> [Added] {
@@ -153,7 +154,7 @@ package final class SessionLedger: TransferLedger {
     try change { connection throws(LedgerFailure) in
       for request in requests {
         var request = request
-        // One place has one spelling.
+        // Equal destinations get equal spellings.
         request.to = TaskPlace(request.to)?.text ?? request.to
         added.append(try Self.add(request, terms, renews, connection))
       }
@@ -214,7 +215,7 @@ package final class SessionLedger: TransferLedger {
     return Added(task: record, wasThere: false)
   }
 
-  /// Where the file is going to be, if the request names it.
+  /// Returns the path that the file will have, if the request names it.
   private static func place(_ request: TaskRequest) -> String? {
     TaskPlace(request.to).flatMap { place in place.name.map(place.path) }
   }
@@ -225,7 +226,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// At most `limit` tasks with numbers behind `after`, in the order in which they were added.
+  /// Returns at most `limit` tasks with numbers greater than `after`, in the order in which they were added.
   package func tasks(
     in states: [TaskState] = TaskState.allCases, after: Int64 = 0, limit: Int
   ) throws(LedgerFailure) -> [TaskRecord] {
@@ -237,7 +238,8 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Tasks, and the number of the event up to which they are as they are: no gap, and nothing twice.
+  /// Returns tasks, and the number of the last event that they include, so that later events follow without a gap and without
+  /// duplicates.
   package func snapshot(
     in states: [TaskState], after: Int64, limit: Int
   ) throws(LedgerFailure) -> (asOf: Int64, tasks: [TaskRecord]) {
@@ -253,7 +255,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Those whose turn is next.
+  /// Returns the tasks whose turn is next.
   package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
@@ -273,7 +275,7 @@ package final class SessionLedger: TransferLedger {
     ) { $1 }
   }
 
-  /// When the next task that waits is due; nil when none waits.
+  /// Returns the time when the next waiting task is due. `nil` when none waits.
   package func nextDue() throws(LedgerFailure) -> Timestamp? {
     try read { connection throws(LedgerFailure) in
       try connection.first(
@@ -282,7 +284,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Those whose wait is over.
+  /// Returns the waiting tasks that are due.
   package func due(now: Timestamp, limit: Int) throws(LedgerFailure) -> [Int64] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
@@ -292,7 +294,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Those whose time is over.
+  /// Returns the tasks whose time limit has passed.
   package func overdue(age: Int64, limit: Int) throws(LedgerFailure) -> [Int64] {
     try read { connection throws(LedgerFailure) in
       let ends = try connection.all(
@@ -305,7 +307,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// The session's age at which the time of the next task is over; nil for none.
+  /// Returns the session's age at which the next task's time limit passes. `nil` when there is none.
   package func nextEnd() throws(LedgerFailure) -> Int64? {
     try read { connection throws(LedgerFailure) in
       try connection.first(
@@ -316,7 +318,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Those that keep a partial file, or have one at work.
+  /// Returns the tasks that keep a partial file, or write one now.
   package func partialTasks() throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
@@ -324,19 +326,21 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Some task was added under this key of a client's.
+  /// Returns whether a task was added with this client's key.
   package func knows(key: String) throws(LedgerFailure) -> Bool {
     try read { connection throws(LedgerFailure) in
       try Self.task("client_key = ?", [.text(key)], connection) != nil
     }
   }
 
-  /// Tasks that have not ended.
+  /// Returns the number of tasks that have not ended.
   package func liveCount() throws(LedgerFailure) -> Int {
     try counts().filter { !$0.key.isEnd }.values.reduce(0, +)
   }
 
-  /// It begins before all others of its priority.
+  /// Puts a task before all others of its priority.
+  ///
+  /// - Returns: false when there is no such task, or it has ended.
   package func putFirst(_ number: Int64) throws(LedgerFailure) -> Bool {
     var isDone = false
     try change { connection throws(LedgerFailure) in
@@ -351,9 +355,9 @@ package final class SessionLedger: TransferLedger {
     return isDone
   }
 
-  /// Writes a task that has changed, with the events of that; behind the last one of the session `all-delivered` follows.
+  /// Writes a changed task and its events. After the last task of the session has ended, `all-delivered` follows.
   ///
-  /// - Parameter change: made within the transaction; nil leaves the task as it is.
+  /// - Parameter change: called within the transaction; returns `nil` to leave the task as it is.
   @discardableResult
   package func update(
     _ number: Int64, _ change: (TaskRecord) -> (TaskRecord, [SessionEvent])?
@@ -361,9 +365,9 @@ package final class SessionLedger: TransferLedger {
     try update([number], change).first
   }
 
-  /// Writes tasks that have changed, in one transaction.
+  /// Writes changed tasks in one transaction.
   ///
-  /// - Returns: those that have.
+  /// - Returns: the tasks that have changed.
   package func update(
     _ numbers: [Int64], _ change: (TaskRecord) -> (TaskRecord, [SessionEvent])?
   ) throws(LedgerFailure) -> [TaskRecord] {
@@ -380,7 +384,7 @@ package final class SessionLedger: TransferLedger {
         result.append(changed)
       }
       try tellEnds(of: ended, connection)
-      // What ended before was not told as all while this one was at work.
+      // Tasks that ended before were not announced as all delivered while this one was active.
       if ended.isEmpty, result.contains(where: { $0.state == .suspended }) {
         try tellEnd(of: nil, onlyIfAny: true, connection)
       }
@@ -388,7 +392,7 @@ package final class SessionLedger: TransferLedger {
     return result
   }
 
-  /// Tasks of these states, by their numbers.
+  /// Returns the numbers of the tasks in these states.
   package func numbers(in states: [TaskState]) throws(LedgerFailure) -> [Int64] {
     let list = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     return try read { connection throws(LedgerFailure) in
@@ -398,7 +402,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// What the engine is told of a file that was finished before; nil where not enough is known.
+  /// Returns the engine's row for a file that was finished before. `nil` when not enough is known.
   package func finished(_ number: Int64) throws(LedgerFailure) -> Row? {
     try read { connection throws(LedgerFailure) in
       guard let task = try Self.task("number = ?", [.integer(number)], connection), let file = task.file,
@@ -413,7 +417,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Writes down what the server of a task answered, if that was not done before.
+  /// Records the last response of a task's server, unless that was done before.
   package func noteResponse(of number: Int64) throws(LedgerFailure) {
     try change { connection throws(LedgerFailure) in try noteResponse(of: number, connection) }
   }
@@ -444,7 +448,7 @@ package final class SessionLedger: TransferLedger {
 
   // MARK: Events
 
-  /// At most `limit` events behind a number, the oldest first. Those that were acknowledged are gone.
+  /// Returns at most `limit` events after a number, the oldest first. Acknowledged events are gone.
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [SessionEvent] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
@@ -457,7 +461,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// The first event that nobody has acknowledged, and that a program is woken for.
+  /// Returns the first unacknowledged event that a program is woken for.
   package func firstNews() throws(LedgerFailure) -> SessionEvent? {
     let codes = SessionEvent.Code.allCases.filter(\.isNews).map { "'\($0.rawValue)'" }.joined(separator: ", ")
     return try read { connection throws(LedgerFailure) in
@@ -467,7 +471,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// The `all-delivered` behind an event, as far as they are kept.
+  /// Returns the `all-delivered` events after a number that are still kept.
   package func delivered(after number: Int64) throws(LedgerFailure) -> [SessionEvent] {
     try read { connection throws(LedgerFailure) in
       try connection.all(
@@ -483,7 +487,7 @@ package final class SessionLedger: TransferLedger {
     return event
   }
 
-  /// The number of the newest event; 0 when there never was one.
+  /// Returns the number of the newest event; 0 when there never was one.
   package func lastEvent() throws(LedgerFailure) -> Int64 {
     try read { connection throws(LedgerFailure) in
       try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'events'") {
@@ -492,12 +496,12 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// The last event that was acknowledged; 0 for none.
+  /// Returns the number of the last event that was acknowledged; 0 for none.
   package func acknowledged() throws(LedgerFailure) -> Int64 {
     try fact(.acknowledged).flatMap { Int64($0) } ?? 0
   }
 
-  /// Events up to a number were received, and are told no more.
+  /// Acknowledges the events up to a number, which are then dropped.
   ///
   /// - Returns: the number up to which events are acknowledged now.
   package func acknowledge(_ number: Int64) throws(LedgerFailure) -> Int64 {
@@ -545,10 +549,10 @@ package final class SessionLedger: TransferLedger {
     try dropOldest(connection)
   }
 
-  /// Drops the oldest events where there are too many. What says so takes the place of the last one that is gone.
+  /// Drops the oldest events when there are too many. An event `events-lost` replaces the last one dropped.
   private func dropOldest(_ connection: Connection) throws(LedgerFailure) {
     let number = try connection.first("SELECT max(number) FROM events", [], Self.number)
-    // Not each time: numbers tell when there may be too many.
+    // This is not counted each time: the number shows when there may be too many.
     guard let number, number % max(1, mostEvents / 10) == 0,
       let count = try connection.first("SELECT count(*) FROM events", [], Self.number), count > mostEvents,
       let last = try connection.first(
@@ -565,7 +569,7 @@ package final class SessionLedger: TransferLedger {
 
   private static func number(_ row: Statement) throws(LedgerFailure) -> Int64 { try row.integer(0) }
 
-  /// Tells what is over with the tasks that have just ended: their events are the newest.
+  /// Announces what ended with these tasks, which have just ended. Their events are the newest.
   private func tellEnds(of tasks: [TaskRecord], _ connection: Connection) throws(LedgerFailure) {
     guard !tasks.isEmpty else { return }
     for task in tasks {
@@ -578,8 +582,8 @@ package final class SessionLedger: TransferLedger {
   }
 
   /// - Parameters:
-  ///   - group: nil for all tasks of the session.
-  ///   - onlyIfAny: not where nothing has ended since the last time.
+  ///   - group: the group; `nil` for all tasks of the session.
+  ///   - onlyIfAny: true to announce nothing when no task has ended since the last time.
   private func tellEnd(
     of group: String?, onlyIfAny: Bool = false, _ connection: Connection
   ) throws(LedgerFailure) {
@@ -592,7 +596,7 @@ package final class SessionLedger: TransferLedger {
     let last = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(fact)]) {
       row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
     }
-    // Each task once, however often it was tried again.
+    // Each task counts once, however often it was retried.
     let counts = try connection.all(
       "SELECT state, count(*) FROM tasks WHERE end_event > ?" + (group == nil ? "" : " AND task_group = ?")
         + " GROUP BY state",
@@ -612,14 +616,14 @@ package final class SessionLedger: TransferLedger {
 
   package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
     try change { connection throws(LedgerFailure) in
-      // Judged before a row says that the file is another one.
+      // This is decided before a row says that the file is another one.
       var applied: [LedgerChange] = []
       for change in changes where try !keepsIntent(change, in: changes, connection) { applied.append(change) }
       for change in applied { try apply(change, connection) }
     }
   }
 
-  /// What a new file took the place of has to go yet: see `forgetIntent`.
+  /// Returns whether an intent must stay because the file that a new one replaced has still to be removed; see `forgetIntent`.
   private func keepsIntent(
     _ change: LedgerChange, in changes: [LedgerChange], _ connection: Connection
   ) throws(LedgerFailure) -> Bool {
@@ -629,14 +633,14 @@ package final class SessionLedger: TransferLedger {
     return try Self.task("number = ?", [.integer(path.task)], connection)?.replaces == true
   }
 
-  /// What the file of a task took the place of is gone.
+  /// Drops the intent of a task, once the file that was replaced is gone.
   package func forgetIntent(of number: Int64) throws(LedgerFailure) {
     try change { connection throws(LedgerFailure) in
       try connection.run("DELETE FROM intents WHERE task = ?", [.integer(number)])
     }
   }
 
-  /// There is one connection, and all that it writes is durable.
+  /// Applies the changes durably, because there is only one connection.
   package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {
     let kept = changes.filter {
       switch $0 {
@@ -656,7 +660,7 @@ package final class SessionLedger: TransferLedger {
     case .dropPartial(let path):
       try connection.run("DELETE FROM partials WHERE path = ?", [.blob(path.bytes)])
     case .intent(let intent):
-      // Before the file has its name: after a crash it is looked for by that.
+      // The response is recorded before the file has its name, because after a crash the file is searched by that.
       try noteResponse(of: intent.path.task, connection)
       try connection.run(
         "INSERT OR REPLACE INTO intents (task, inode, size, digest) VALUES (?, ?, ?, ?)",
@@ -668,12 +672,12 @@ package final class SessionLedger: TransferLedger {
       try connection.run("DELETE FROM intents WHERE task = ?", [.integer(path.task)])
     case .row(let row):
       try finish(row.path.task, row.identity, digest: row.digest.labelled, connection)
-    // A session has no feed, no trash and no list of problems; its events are its own.
+    // A session has no feed, no trash and no list of problems, and it has its own events.
     default: break
     }
   }
 
-  /// The file of a task has its name.
+  /// Records that the file of a task has its name.
   private func finish(
     _ number: Int64, _ file: FileIdentity, digest: String, _ connection: Connection
   ) throws(LedgerFailure) {
@@ -692,7 +696,7 @@ package final class SessionLedger: TransferLedger {
     try tellEnds(of: [record], connection)
   }
 
-  /// What the server of a task answered last; nil for nothing.
+  /// Returns the last response of a task's server. `nil` when there was none.
   package func response(_ number: Int64) throws(LedgerFailure) -> TaskResponse? {
     try read { connection throws(LedgerFailure) in try Self.response(number, connection) }
   }
@@ -706,7 +710,7 @@ package final class SessionLedger: TransferLedger {
     return text.flatMap { $0 }.flatMap { JSONText.value(TaskResponse.self, from: $0) }
   }
 
-  /// An intent that a crash left.
+  /// An intent that is left after a crash.
   package struct Unfinished: Sendable, Equatable {
     package var task: TaskRecord
     package var inode: UInt64
@@ -729,9 +733,9 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Ends an intent that a crash left.
+  /// Resolves an intent that is left after a crash.
   ///
-  /// - Parameter found: where the file has its name; nil where it has none.
+  /// - Parameter found: the path and identity of the file that got its name; `nil` when none did.
   package func settle(
     _ intent: Unfinished, _ found: (path: String, file: FileIdentity)?
   ) throws(LedgerFailure) {
@@ -747,7 +751,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Some download is not finished, and keeps what it has.
+  /// Returns whether an unfinished download keeps its bytes.
   package func hasPartials() throws(LedgerFailure) -> Bool {
     try read { connection throws(LedgerFailure) in
       try connection.first("SELECT 1 FROM partials LIMIT 1") { row throws(LedgerFailure) in try row.integer(0)
@@ -756,7 +760,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// A finished file is known to its task alone.
+  /// Always `nil`: only its task knows a finished file.
   package func row(_ path: RelativePath) -> Row? { nil }
   package func rows(in region: Region) -> any RowCursor { NoRows() }
   package func rows(digest: Digest, after: RelativePath?, limit: Int) -> [Row] { [] }
@@ -775,7 +779,7 @@ package final class SessionLedger: TransferLedger {
   }
 }
 
-/// No rows.
+/// A cursor without rows.
 private final class NoRows: RowCursor {
   func next() -> Row? { nil }
 }

@@ -1,5 +1,5 @@
 extension Schema {
-  /// Of a session's ledger.
+  /// The schema of a session's ledger.
   static let session = Schema(steps: [sessionVersion1, sessionVersion2, sessionVersion3])
 
   private static let sessionVersion3 = """

@@ -2,7 +2,7 @@ import CSQLite
 import TarnCore
 import TarnRuntime
 
-/// A task as its row in the ledger has it: what is read, and what is written, stand side by side.
+/// Reads and writes a task as a row of the ledger, with the columns side by side.
 enum TaskRows {
   static let select = """
     SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,

@@ -1,26 +1,26 @@
 import TarnCore
 
-/// Actions on their way into the scratch database: as they mostly come in the order of their paths, some lie in a row together.
+/// Batches actions on their way into the scratch database. They mostly come in the order of their paths, so several share a row.
 ///
-/// A phase whose actions come in another order has a row for each from then on, and what lies together already is taken apart.
+/// A phase whose actions come in another order gets a row for each from then on, and its earlier rows are split.
 struct ActionBatches {
   private struct Phase {
-    /// Of the first action that waits.
+    /// The path and the ordinal of the first action that waits.
     var path = RelativePath(trusted: [])
     var ordinal: Int64 = 0
-    /// Actions that wait for more, and what they are.
+    /// The number of actions that wait to be written, and their bytes.
     var count = 0
     var writer = ByteWriter()
-    /// Of the action that came last.
+    /// The path of the action that came last.
     var last: RelativePath?
     var isOrdered = true
   }
 
-  /// How many lie together, and their bytes: less than a page of the database.
+  /// The most actions in a row, and their bytes: less than a page of the database.
   private static let most = 32
   private static let mostBytes = 3500
 
-  /// By `Action.Phase.rawValue`.
+  /// The phases, indexed by `Action.Phase.rawValue`.
   private var phases = Array(repeating: Phase(), count: 4)
   private(set) var count: Int64 = 0
 
@@ -40,7 +40,7 @@ struct ActionBatches {
     if isFull || !phases[number].isOrdered { try write(action.phase, connection) }
   }
 
-  /// Writes what waits for more.
+  /// Writes the actions that wait.
   mutating func flush(_ connection: Connection) throws(LedgerFailure) {
     for phase in Action.Phase.transfers + [.deletion] { try write(phase, connection) }
   }
@@ -67,8 +67,8 @@ struct ActionBatches {
       ])
   }
 
-  /// Gives each action a row of its own, row by row. Of one path the order stays: the numbers of a row's actions lie before those
-  /// of the next row.
+  /// Splits the rows of a phase, so that each action has its own. Actions with the same path keep their order, because the ordinals
+  /// of one row precede those of the next.
   private static func takeApart(_ phase: Action.Phase, _ connection: Connection) throws(LedgerFailure) {
     let key = Value.integer(Int64(phase.rawValue))
     var behind: [Value] = [.blob([]), .integer(-1)]

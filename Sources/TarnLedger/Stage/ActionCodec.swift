@@ -1,6 +1,6 @@
 import TarnCore
 
-/// An action without its phase as bytes, for the stage. The form is private to one run.
+/// Encodes an action without its phase as bytes, for the stage. The format is private to one run.
 enum ActionCodec {
   private struct Parts: OptionSet {
     let rawValue: UInt8
@@ -8,9 +8,9 @@ enum ActionCodec {
     static let present = Parts(rawValue: 2)
     static let row = Parts(rawValue: 4)
     static let blocker = Parts(rawValue: 8)
-    /// Not a part: the entry has another path than the action.
+    /// Set when the entry's path differs from the action's. This is not a part.
     static let otherPath = Parts(rawValue: 16)
-    /// Not a part either.
+    /// The value of `restoresMode`. This is not a part.
     static let restoresMode = Parts(rawValue: 32)
     static let all: Parts = [.entry, .present, .row, .blocker, .otherPath, .restoresMode]
   }

@@ -1,5 +1,4 @@
-/// Writes values one after another: numbers as LEB128 (seven bits a byte, the lowest first), byte strings
-/// behind their length.
+/// Writes values one after another. Numbers are LEB128 (seven bits a byte, the lowest first), and byte strings follow their length.
 struct ByteWriter: ColumnSink {
   private(set) var bytes: [UInt8] = []
 
@@ -20,7 +19,7 @@ struct ByteWriter: ColumnSink {
     bytes.append(UInt8(truncatingIfNeeded: rest))
   }
 
-  /// Zigzag: numbers near zero are short, whatever their sign.
+  /// Uses zigzag encoding: numbers near zero are short, whatever their sign.
   mutating func put(_ number: Int64) {
     put(UInt64(bitPattern: number << 1 ^ number >> 63))
   }
@@ -58,11 +57,11 @@ struct ByteWriter: ColumnSink {
   }
 }
 
-/// Bytes that no `ByteWriter` wrote, or not this value's.
+/// The error for bytes that no `ByteWriter` wrote, or that are not this value's.
 struct DamagedBytes: Error {}
 
-/// Reads what a `ByteWriter` wrote. Any other bytes throw; none trap, and none make it take more memory than a
-/// small multiple of their own.
+/// Reads the values that a `ByteWriter` wrote. Any other bytes throw. None trap, and none take more memory than a small multiple of
+/// their own size.
 struct ByteReader: ColumnSource {
   private let bytes: [UInt8]
   private var position = 0
@@ -121,7 +120,9 @@ struct ByteReader: ColumnSource {
 
   func impossible() -> DamagedBytes { DamagedBytes() }
 
-  /// - Parameter body: reads one element, of one byte at least.
+  /// Reads a list.
+  ///
+  /// - Parameter body: reads one element, which takes at least one byte.
   mutating func list<Element>(
     _ body: (inout ByteReader) throws(DamagedBytes) -> Element
   ) throws(DamagedBytes) -> [Element] {
@@ -134,6 +135,8 @@ struct ByteReader: ColumnSource {
 
   var isAtEnd: Bool { position == bytes.count }
 
+  /// Checks that all bytes were read.
+  ///
   /// - Throws: when bytes are left over.
   func end() throws(DamagedBytes) {
     guard position == bytes.count else { throw DamagedBytes() }
@@ -145,7 +148,7 @@ struct ByteReader: ColumnSource {
     return bytes[position..<(position + count)]
   }
 
-  /// A count of things that take a byte or more each: never more than the bytes that are left.
+  /// Reads a count of items that take at least one byte each. It is never more than the bytes that are left.
   private mutating func length() throws(DamagedBytes) -> Int {
     guard let count = Int(exactly: try unsigned()), count <= bytes.count - position else {
       throw DamagedBytes()
@@ -155,7 +158,7 @@ struct ByteReader: ColumnSource {
 }
 
 extension String {
-  /// nil for what is not UTF-8. Most texts are ASCII, for which the general way takes ten times as long.
+  /// Decodes UTF-8; `nil` when it is invalid. Most texts are ASCII, for which the general way takes ten times as long.
   init?(checked bytes: UnsafeBufferPointer<UInt8>) {
     var all: UInt8 = 0
     for byte in bytes { all |= byte }

@@ -1,19 +1,19 @@
 import TarnCore
 
-/// An entry without its path as bytes, for the stage and the catalog, which names the version of this form.
+/// Encodes an entry without its path as bytes, for the stage and the catalog. The catalog has the version of this format.
 enum EntryCodec {
-  /// Which optional parts follow, in the order of their bits.
+  /// The optional parts that follow, in the order of their bits.
   private struct Parts: OptionSet {
     let rawValue: UInt8
     static let size = Parts(rawValue: 1)
     static let modified = Parts(rawValue: 2)
     static let pieces = Parts(rawValue: 4)
-    /// Not a part: the value of `modifiedIsExact`.
+    /// The value of `modifiedIsExact`. This is not a part.
     static let exact = Parts(rawValue: 8)
-    /// Not a part either: the value of `mayBeDirectory`.
+    /// The value of `mayBeDirectory`. This is not a part.
     static let mayBeDirectory = Parts(rawValue: 16)
     static let hint = Parts(rawValue: 32)
-    /// Not a part either: the value of `isList`.
+    /// The value of `isList`. This is not a part.
     static let isList = Parts(rawValue: 64)
     static let voucher = Parts(rawValue: 128)
     static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint, .isList, .voucher]
@@ -46,7 +46,7 @@ enum EntryCodec {
     if let voucher = entry.voucher { writer.put(voucher.bytes) }
   }
 
-  /// 0 stands for what is not said: no media type is empty, and no length is 0. A range is its two ends.
+  /// Encodes a missing value as 0 or empty: no media type is empty, and no length is 0. A range is encoded as its two ends.
   private static func encode(_ hint: ContentHint, into writer: inout ByteWriter) {
     writer.put(hint.mediaType ?? [])
     writer.put(hint.length ?? 0)
@@ -86,14 +86,14 @@ enum EntryCodec {
       sources: sources, pieces: pieces, listing: listing,
       mayBeDirectory: parts.contains(.mayBeDirectory), hint: hint, isList: parts.contains(.isList),
       voucher: voucher)
-    // In the order in which they were.
+    // The original order of the digests is kept.
     if digests.count > 1 { entry.digests = digests }
     return entry
   }
 }
 
 extension ByteWriter {
-  /// The algorithm tells the length.
+  /// Puts the algorithm and the bytes.
   mutating func put(_ digest: Digest) {
     put(byte: digest.algorithm.rawValue)
     put(digest.bytes)
@@ -114,7 +114,7 @@ extension ByteReader {
 }
 
 extension Statement {
-  /// A BLOB column through `body`, which has to read all of it.
+  /// Decodes a BLOB column with `body`, which must read all of it.
   func decoded<Result>(
     _ column: Int32, _ body: (inout ByteReader) throws(DamagedBytes) -> Result
   ) throws(LedgerFailure) -> Result {

@@ -1,18 +1,18 @@
 import TarnCore
 
-/// Entries on their way to the disk: collected in memory in the order they come, taken out sorted by path.
+/// Buffers entries on their way to the disk. They are collected in the order in which they come, and taken out sorted by path.
 ///
-/// Why not a table with the path as its key: inserted out of order, nearly every row of a large one reads a
-/// page and writes another; sorted runs are written and read front to back.
+/// A table with the path as its key would be slower: out of order, nearly every row of a large table reads a page and writes
+/// another. Sorted runs are written and read front to back.
 struct RunBuffer {
   private struct Item {
-    /// Where its bytes begin: the path, then the body.
+    /// The offset of its bytes: the path, then the body.
     var start: UInt32
     var pathCount: UInt32
     var bodyCount: UInt32
   }
 
-  /// Bytes of one run, about; what the whole buffer takes is not much more.
+  /// The approximate bytes of one run. The whole buffer takes little more.
   static let capacity = 2 << 20
 
   private var items: [Item] = []
@@ -27,7 +27,7 @@ struct RunBuffer {
   var isFull: Bool { bytes.count + items.count * MemoryLayout<Item>.stride >= capacity }
 
   mutating func append(path: [UInt8], body: [UInt8]) {
-    // At once as large as it gets: an array that doubles holds twice as much. Pages that are never written take no memory.
+    // The capacity is reserved at once, because a growing array holds twice as much. Pages that are never written take no memory.
     if items.isEmpty { bytes.reserveCapacity(capacity) }
     items.append(
       Item(start: UInt32(bytes.count), pathCount: UInt32(path.count), bodyCount: UInt32(body.count)))
@@ -35,8 +35,8 @@ struct RunBuffer {
     bytes.append(contentsOf: body)
   }
 
-  /// Hands out every entry by path, then in the order they came, and forgets them. When `body` throws, they
-  /// are kept.
+  /// Passes all entries to `body`, by path and then in the order in which they came, and forgets them. They are kept when `body`
+  /// throws.
   mutating func drain(
     _ body: (_ path: [UInt8], _ body: [UInt8]) throws(LedgerFailure) -> Void
   ) throws(LedgerFailure) {
@@ -61,7 +61,7 @@ struct RunBuffer {
     }
   }
 
-  /// As `compareBytes` does.
+  /// Compares as `compareBytes` does.
   private static func compare(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int
   {
     for index in 0..<min(left.count, right.count) where left[index] != right[index] {

@@ -1,7 +1,7 @@
 import HeapModule
 import TarnCore
 
-/// Reads sorted runs side by side and gives their entries by path; of one path, those of the earlier run first.
+/// Merges sorted runs and returns their entries by path. Entries with the same path come in the order of their runs.
 struct RunMerge {
   /// The next entry of a run.
   private struct Head: Comparable {
@@ -14,20 +14,20 @@ struct RunMerge {
       return order < 0 || (order == 0 && left.run < right.run)
     }
 
-    /// A run has one head.
+    /// Heads are equal when they are of the same run, which has only one.
     static func == (left: Head, right: Head) -> Bool { left.run == right.run }
   }
 
   private var heads = Heap<Head>()
 
-  /// - Parameter runs: in the order they were written; each gives path and body, sorted.
+  /// - Parameter runs: statements in the order in which the runs were written; each returns path and body, sorted.
   init(_ runs: [Statement]) throws(LedgerFailure) {
     for (run, statement) in runs.enumerated() where try statement.step() {
       heads.insert(Head(run: run, path: try statement.blob(0), statement: statement))
     }
   }
 
-  /// The next entry's path and body, through `read`; nil at the end.
+  /// Returns the next entry's path and body, converted by `read`. `nil` at the end.
   mutating func next<Result>(
     _ read: (_ path: [UInt8], Statement) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result? {

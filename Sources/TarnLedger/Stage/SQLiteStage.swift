@@ -3,21 +3,21 @@ import Glibc
 package import TarnCore
 import TarnRuntime
 
-/// The stage in a scratch database: no journal, no sync, one transaction that never ends. It goes with the
-/// value, or with the process.
+/// The stage in a scratch database: no journal, no sync, one transaction that never ends. It is gone with this object or with the
+/// process.
 ///
-/// Entries may be read while actions are added. Everything else that is read is read while nothing is written.
+/// Entries may be read while actions are added. Nothing else may be read while something is written.
 package final class SQLiteStage: StagePort {
   private struct State {
     let connection: Connection
     var writer = ByteWriter()
-    /// Entries that are not in the database yet.
+    /// The entries that are not in the database yet.
     var buffer: RunBuffer
-    /// The sorted runs of entries in the database: the numbers of the first and the last of each.
+    /// The sorted runs of entries in the database, each with its first and last number.
     var runs: [ClosedRange<Int64>] = []
     var actions = ActionBatches()
 
-    /// Writes the buffer as a run of its own.
+    /// Writes the buffer as a separate run.
     mutating func flush() throws(LedgerFailure) {
       guard !buffer.isEmpty else { return }
       let first = (runs.last?.upperBound ?? 0) + 1
@@ -34,16 +34,16 @@ package final class SQLiteStage: StagePort {
 
   private let scratch: ScratchFile
   private let runCapacity: Int
-  /// Held during each call, which is short: it waits for no other process and for no sync.
+  /// The lock is held during each call, which is short: it waits for no other process and for no sync.
   private let state: Locked<State>
 
-  /// - Parameter path: a file of the stage's own, which says where the space is taken; what is there is
-  ///   deleted, and the new one loses its name at once. nil for where SQLite puts temporary files.
+  /// - Parameter path: a file for the stage alone, on the file system that gives the space. An existing file is deleted, and the
+  ///   new one loses its name at once. `nil` for SQLite's place for temporary files.
   package convenience init(path: String? = nil) throws(LedgerFailure) {
     try self.init(path: path, runCapacity: RunBuffer.capacity)
   }
 
-  /// - Parameter runCapacity: bytes of entries that are sorted in memory.
+  /// - Parameter runCapacity: the bytes of entries that are sorted in memory.
   init(path: String?, runCapacity: Int) throws(LedgerFailure) {
     let scratch = try ScratchFile(path: path)
     self.scratch = scratch
@@ -52,8 +52,8 @@ package final class SQLiteStage: StagePort {
       State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity)))
   }
 
-  /// The way to the scratch database. Damage there is a fault of the disk: called corrupt, it would be taken for
-  /// damage of the ledger, which is set aside for that.
+  /// Accesses the scratch database. Damage there is reported as a fault of the disk: as `.corrupt` it would be taken for damage of
+  /// the ledger, which would be set aside.
   private func change<Result>(
     _ body: (inout State) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
@@ -72,7 +72,7 @@ package final class SQLiteStage: StagePort {
 
   package func clear() throws(LedgerFailure) {
     try change { (state) throws(LedgerFailure) in
-      // A new file: the space comes back, and a failure of the old one is forgotten.
+      // A new file gives the space back, and failures of the old one are forgotten.
       state = State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity))
     }
   }
@@ -99,7 +99,7 @@ package final class SQLiteStage: StagePort {
   package func entries() throws(LedgerFailure) -> any EntryCursor {
     let merge = try change { (state) throws(LedgerFailure) in
       try state.flush()
-      // All have come: what sorting them needed is free for what follows.
+      // All entries have come: the memory for sorting is freed for what follows.
       state.buffer = RunBuffer(capacity: runCapacity)
       var runs: [Statement] = []
       for run in state.runs {
@@ -116,7 +116,7 @@ package final class SQLiteStage: StagePort {
   package func actions() throws(LedgerFailure) -> any ActionCursor {
     let statement = try change { (state) throws(LedgerFailure) in
       try state.actions.flush(state.connection)
-      // They are read once, in order: what sorting them needed is now worth more to the transfers.
+      // The actions are read once, in order: the memory for sorting is now more useful to the transfers.
       try state.connection.releaseMemory(cacheKiB: 256, worthKiB: 1024)
       return try state.connection.prepare(
         "SELECT phase, body FROM actions ORDER BY phase, path, ordinal")
@@ -124,7 +124,7 @@ package final class SQLiteStage: StagePort {
     return ActionReader(stage: self, statement: statement)
   }
 
-  /// Steps statements of the stage's connection, with the stage's lock, and keeps the stage alive.
+  /// Reads entries. It takes the stage's lock for each step, and keeps the stage alive.
   private final class EntryReader: EntryCursor {
     private let stage: SQLiteStage
     private var merge: RunMerge
@@ -145,11 +145,11 @@ package final class SQLiteStage: StagePort {
     }
   }
 
-  /// The same for actions, row by row.
+  /// Reads actions, row by row, in the same way.
   private final class ActionReader: ActionCursor {
     private let stage: SQLiteStage
     private var statement: Statement?
-    /// What is left of the current row.
+    /// The unread bytes of the current row.
     private var rest = ByteReader([])
     private var phase = Action.Phase.payload
 
@@ -167,6 +167,8 @@ package final class SQLiteStage: StagePort {
       }
     }
 
+    /// Reads the next row.
+    ///
     /// - Returns: false at the end.
     private func readRow() throws(LedgerFailure) -> Bool {
       guard let row = statement else { return false }

@@ -4,7 +4,7 @@ import TarnCore
 
 /// The database file of a stage.
 struct ScratchFile: Sendable {
-  /// nil for a temporary file without a name.
+  /// The file; `nil` for a temporary file without a name.
   private let file: DatabaseFile?
 
   private static let schema = """
@@ -26,20 +26,20 @@ struct ScratchFile: Sendable {
     ) STRICT, WITHOUT ROWID;
     """
 
-  /// - Parameter path: its directory exists.
+  /// - Parameter path: a path in an existing directory; `nil` for a temporary file.
   init(path: String?) throws(LedgerFailure) {
     guard let path else {
       file = nil
       return
     }
-    // SQLite is told to refuse links anywhere in a path, so those of the directory are resolved here.
+    // SQLite is told to refuse links anywhere in a path, so links in the directory's path are resolved here.
     let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
     let directory = start == path.startIndex ? "." : String(path[..<start])
     file = try DatabaseFile(directory: directory, name: String(path[start...]))
   }
 
-  /// An empty stage; what was there before is deleted. The file has no name once this returns, so that no end
-  /// of the program leaves it behind.
+  /// Makes an empty stage, and deletes an earlier one. The file has no name any more on return, so that the program cannot leave it
+  /// behind, however it ends.
   func open() throws(LedgerFailure) -> Connection {
     try remove()
     let connection = try connect()
