@@ -3,8 +3,8 @@ import TarnRuntime
 
 /// The state of the check of a file that is being written: the running digest, and whether its pieces are good.
 final class RunningCheck: @unchecked Sendable {
-  // Safe because its owner lets one thread at a time use all but `wrongPiece`: the hash thread until it is settled there, or its
-  // own thread.
+  // Safe because its owner lets one thread at a time use all but `wrongPiece`: the hash thread until it is settled there, or the
+  // owner itself.
 
   let check: ContentCheck
   /// The most bytes that the file may have.
