@@ -1,14 +1,14 @@
 import Glibc
 import TarnCore
 
-/// Why tarn-watch could not be started.
+/// The error when tarn-watch could not be started.
 struct WatcherStartFailure: Error {
   let blindness: WatchBlindness
 }
 
-/// One running tarn-watch, with our ends of its pipes. One thread.
+/// A running tarn-watch, with our ends of its pipes. Used by one thread.
 final class WatcherChild {
-  /// Where the program is looked for: beside this one, then in libexec.
+  /// The paths where the program is looked for: beside this one, then in libexec.
   static var usualPlaces: [String] {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -20,13 +20,13 @@ final class WatcherChild {
   }
 
   let pid: pid_t
-  /// Its standard output; does not block.
+  /// The program's standard output; does not block.
   let output: Int32
   private let input: Int32
   private var unsent: [UInt8] = []
   private var reader = WatchRecordReader()
 
-  /// - Parameter places: paths, of which the first that can be executed is started.
+  /// - Parameter places: paths; the first executable one is started.
   init(places: [String]) throws(WatcherStartFailure) {
     guard let program = places.first(where: { access($0, X_OK) == 0 }) else {
       let list = places.map { Printable.escape($0) }.joined(separator: ", ")
@@ -53,8 +53,8 @@ final class WatcherChild {
     self.output = output
   }
 
-  /// A pipe, close-on-exec from the start, whose ends do not block. (A pair of sockets: Glibc's Swift module leaves out
-  /// pipe2.)
+  /// Makes a pipe, close-on-exec from the start, whose ends do not block. It is a pair of sockets, since Glibc's Swift module lacks
+  /// pipe2.
   static func pair() -> (Int32, Int32)? {
     var ends: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -80,10 +80,10 @@ final class WatcherChild {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
-    // A group of its own: a terminal's ^C is for the agent, which ends it in order.
+    // It gets a process group of its own: a terminal's ^C is for the agent, which ends it in order.
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
     let words = [strdup(program), nil]
-    // It needs nothing of the environment, and secrets may be there.
+    // It needs nothing of the environment, which may contain secrets.
     let variables: [UnsafeMutablePointer<CChar>?] = [
       getenv("LD_LIBRARY_PATH").flatMap { strdup("LD_LIBRARY_PATH=" + String(cString: $0)) }, nil,
     ]
@@ -93,7 +93,7 @@ final class WatcherChild {
     return (number, pid)
   }
 
-  /// Its standard input, while something waits to be written there; else -1.
+  /// The program's standard input while something waits to be written there, otherwise -1.
   var wantsToSend: Int32 { unsent.isEmpty ? -1 : input }
 
   func send(_ command: WatchCommand) {
@@ -101,7 +101,7 @@ final class WatcherChild {
     flush()
   }
 
-  /// Writes what the pipe takes. That nobody reads is seen at the other pipe.
+  /// Writes what the pipe accepts. A missing reader shows at the other pipe.
   func flush() {
     while !unsent.isEmpty {
       let count = write(input, unsent, unsent.count)
@@ -117,7 +117,7 @@ final class WatcherChild {
     case end
   }
 
-  /// What came since; never blocks.
+  /// Returns what has come since the last call; never blocks.
   func receive() -> Received {
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     let count = read(output, &buffer, buffer.count)
@@ -130,10 +130,10 @@ final class WatcherChild {
     return .records(records)
   }
 
-  /// Ends it, if it has not ended, and leaves no zombie. The last call.
+  /// Ends the program if it is still running, and leaves no zombie. Must be the last call.
   ///
-  /// - Parameter isKill: at once; else it is given the end of its input, at which it ends.
-  /// - Returns: how it ended, for a person.
+  /// - Parameter isKill: true to kill it at once; otherwise its input is closed, which ends it.
+  /// - Returns: how it ended, for people.
   func end(isKill: Bool) -> String {
     Glibc.close(input)
     Glibc.close(output)
