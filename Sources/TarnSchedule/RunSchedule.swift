@@ -134,7 +134,7 @@ package struct RunSchedule: Sendable {
   /// The wait before a missed run is made up for.
   private var catchUp: Wait?
   private var lastBegin: Moment?
-  /// The state before the running run, in case it turns out to be none.
+  /// The state before the present run, in case it turns out not to count.
   private var before: (history: History, hold: Wait?)?
   /// The last start or end of a run of this process.
   private var lastSign: Moment?

@@ -273,8 +273,8 @@ final class Hop {
   private var isDocument: Bool { exchange.request.encoding == .gzipAsked }
 
   /// Makes the kernel hold less of what a near peer sends. The hop that opened a connection adjusts it once, since libcurl does not
-  /// name the socket of a running transfer (CURLINFO_ACTIVESOCKET(3)). It does so before the body of a file, and after that of a
-  /// document: with a window of two segments, as large as they are on loopback, the last one may wait for 40 ms.
+  /// name the socket of a running transfer (CURLINFO_ACTIVESOCKET(3)). It does so before the body of a file, and after the body of
+  /// a document. With a window of two segments, as large as they are on loopback, the last one may wait for 40 ms.
   private func narrowReceiveBuffers() {
     for number in fresh where (0..<CurlLimits.nearestRoundTrip).contains(tarn_curl_round_trip(number)) {
       tarn_curl_set_receive_buffer(number, CurlLimits.receiveBuffer)

@@ -6,8 +6,8 @@ import TarnRuntime
 ///
 /// All methods except `wake` belong to the network thread.
 final class MultiHandle: @unchecked Sendable {
-  // Safe because curl_multi_wakeup is the one call that libcurl allows from other threads, Inbox calls it under
-  // the lock under which it was found open, and the handle is closed by its thread after the inbox.
+  // Safe because curl_multi_wakeup is the one call that libcurl allows from other threads, Inbox calls it under the lock under
+  // which it was found open, and the handle is closed by its thread after the inbox.
   private let multi: UnsafeMutableRawPointer
   /// The guard that knows all sockets and closes them.
   let guards: FloodGuard

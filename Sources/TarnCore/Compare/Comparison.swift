@@ -1,5 +1,5 @@
-/// Compares what is wanted with what is present, in one merge of three streams sorted by path bytes: the entries, pushed by `want`,
-/// and the rows of the ledger and the snapshot of the folder, both pulled. Memory does not grow with any of them. Used by one
+/// Compares what is wanted with what is present, in one merge of three streams sorted by path bytes. The entries are pushed by
+/// `want`; the rows of the ledger and the snapshot of the folder are pulled. Memory does not grow with any of them. Used by one
 /// thread.
 package final class Comparison {
   private let planner: Planner

@@ -4,7 +4,7 @@ package struct FolderFingerprint: Sendable, Equatable {
   package var rows: Int
   /// The number of rows whose files are not as recorded.
   package private(set) var odd: Int
-  /// The sum of the marks of these rows, in any order.
+  /// The sum of the marks of the rows whose files are not as recorded, in any order.
   package private(set) var sum: UInt64
 
   package init(rows: Int = 0, odd: Int = 0, sum: UInt64 = 0) {

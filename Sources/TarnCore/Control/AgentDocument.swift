@@ -32,7 +32,7 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   package var settingsRead: String
   /// Why newer settings were rejected, one text per error. Empty when the last reload succeeded.
   package var rejected: [String] = []
-  /// The command that reports these errors in full. `nil` from an agent that does not report it.
+  /// The command that reports the errors of rejected settings in full. `nil` from an agent that does not report it.
   package var settingsCheck: String?
   /// The settings that take effect only with a restart.
   package var needRestart: [String] = []

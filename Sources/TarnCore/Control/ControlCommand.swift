@@ -82,7 +82,7 @@ package struct ControlAnswer: Codable, Sendable, Equatable {
   package var wasSo = false
   /// The number of the requested pass, to be followed in the status. `nil` where none was requested.
   package var run: UInt64?
-  /// The agent's name for the mirror of that pass.
+  /// The agent's name for the mirror of the requested pass.
   package var mirror: String?
   /// The outcome of `approve`; `nil` for other commands.
   package var approval: ControlApproval?

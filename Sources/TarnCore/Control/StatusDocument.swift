@@ -199,7 +199,7 @@ package struct StatusDocument: Codable, Sendable {
   @NullIfUnknown package var askedUntil: String?
   /// The number of the agent's running pass or repair; `nil` without one.
   @NullIfUnknown package var run: UInt64?
-  /// The kind of that run: `pass` or `repair`; `nil` without one.
+  /// The kind of the present run: `pass` or `repair`; `nil` without one.
   @NullIfUnknown package var runKind: String?
   @NullIfUnknown package var lastRun: LastRun?
   @NullIfUnknown package var verifiedAt: String?

@@ -1,7 +1,7 @@
 /// Turns bytes from outside into text that is safe on a terminal, in a log and in a status document (I14).
 package enum Printable {
-  /// Keeps printable UTF-8. Writes control characters, bidi controls, the backslash and bytes that are not UTF-8 as `
-  /// `, `\t`, `\\` or `\xHH`, so that two different names never look the same.
+  /// Keeps printable UTF-8. Writes control characters, bidi controls, the backslash and bytes that are not UTF-8 as `\n`, `\t`,
+  /// `\\` or `\xHH`, so that two different names never look the same.
   package static func escape(_ bytes: some Sequence<UInt8>) -> String {
     var text = ""
     let bytes = Array(bytes)

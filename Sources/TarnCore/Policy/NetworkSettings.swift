@@ -15,8 +15,8 @@ package struct NetworkSettings: Sendable, Equatable {
   package var caFile: String?
   /// `Name: value` lines that are sent only to `credentialOrigin`.
   package var headers: [String] = []
-  /// A Netscape cookie file. Cookies are sent by their domain rules, but never to another origin that a redirect leads to, and over
-  /// plain http only to the feed's own origin: ports are no part of a cookie's domain.
+  /// A Netscape cookie file. Cookies are sent by their domain rules, but never to another origin that a redirect leads to. Over
+  /// plain http they are sent only to the feed's own origin, since ports are no part of a cookie's domain.
   package var cookieFile: String?
   /// The netrc file with names and passwords; `nil` for none.
   package var netrcFile: String?

@@ -45,7 +45,7 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case outcome
   /// Why the last pass did not do its work.
   case failure
-  /// How to fix that failure.
+  /// How to fix the failure of the last pass.
   case failureHint = "failure-hint"
   /// The number of the last event about a failed pass, until a later pass does its work.
   case toldFailure = "told-failure"

@@ -339,7 +339,7 @@ package struct Recorded: Sendable, Equatable {
   }
 }
 
-/// Reads such records one at a time. Used by one thread.
+/// Reads the recorded paths and identities one at a time. Used by one thread.
 package protocol RecordedCursor: AnyObject {
   /// Returns the next record; `nil` at the end.
   func next() throws(LedgerFailure) -> Recorded?

@@ -54,7 +54,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
 
   /// The first bytes of the file, stored in another file, with a proof that the server's bytes are the same.
   package struct Resuming: Codable, Sendable, Equatable {
-    /// The absolute path of that file. It is copied and stays.
+    /// The absolute path of the file with the bytes. It is copied and stays.
     package var file: String
     /// The strong ETag with its quotes.
     package var etag: String?

@@ -1,5 +1,4 @@
-/// Writes a text as one line of a record: a line feed becomes `
-/// `, a tab `\t`, a backslash `\\`.
+/// Writes a text as one line of a record: a line feed becomes `\n`, a tab `\t`, a backslash `\\`.
 package enum EscapedLine {
   // Works on scalars: by characters, a line feed after "\r" would not be found.
 

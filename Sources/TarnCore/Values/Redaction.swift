@@ -23,8 +23,8 @@ package enum Redaction {
     return String(decoding: plain + rest, as: UTF8.self)
   }
 
-  /// Redacts a text that was meant to be an address and is not valid: a password with blanks, slashes and marks, one slash or none
-  /// behind the scheme, or no scheme. Whatever stands between a colon and the last `@` may be a password.
+  /// Redacts a text that was meant to be an address and is not valid. It may have a password with blanks, slashes and marks, one
+  /// slash or none behind the scheme, or no scheme. Whatever stands between a colon and the last `@` may be a password.
   package static func address(_ address: String) -> String {
     let bytes = Array(address.utf8)
     let scheme = bytes.prefix { Self.schemeCharacters.contains($0) }

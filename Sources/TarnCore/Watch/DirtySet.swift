@@ -1,7 +1,7 @@
 /// The changes that a watcher reported for one folder since the last look: merged, and bounded however many there are.
 ///
-/// The result covers everything that was reported. More than `entryLimit` entries of one directory become that directory, and more
-/// than `directoryLimit` directories and trees become the whole folder: then one look at everything costs less than many at parts.
+/// The result covers everything that was reported. More than `entryLimit` entries of one directory become that directory. More than
+/// `directoryLimit` directories and trees become the whole folder, since one look at everything then costs less than many at parts.
 /// The caller passes the time.
 package struct DirtySet: Sendable {
   /// The most entries of one directory that are kept apart.

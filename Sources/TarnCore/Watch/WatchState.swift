@@ -31,7 +31,7 @@ package struct WatchState: Sendable {
   private var allSince: Instant? {
     didSet { if allSince == nil { allAfter = Instant() } }
   }
-  /// The earliest time of that look.
+  /// The earliest time of the next look at the whole folder.
   private var allAfter = Instant()
   /// The regions of repairs that could not finish, and when they are looked at again. Nothing else waits for that.
   private var resting = DirtySet()
@@ -40,7 +40,7 @@ package struct WatchState: Sendable {
   private var taken: [Region] = []
   /// The number of repairs that have looked and are fetching what was missing.
   private var bringing = 0
-  /// The number of such repairs in a row that ended without finishing.
+  /// The number of repairs in a row that looked, and ended without finishing.
   private var interrupted = 0
   /// When the whole folder is looked at in any case.
   private var nextLook: Instant
@@ -52,13 +52,13 @@ package struct WatchState: Sendable {
   private var notBefore = Instant()
   /// The duration of the last look at everything; `nil` before the first.
   private var lastWhole: Duration?
-  /// When that look ended.
+  /// When the last look at everything ended.
   private var lastCount = Instant()
   private var failures = 0
   /// Paths that were looked at again and again: the time of the last look, and the number of looks within a minute of the previous
   /// one.
   private var repeats: [RelativePath: (last: Instant, count: Int)] = [:]
-  /// Those of these paths that change all the time, and when they are to be looked at.
+  /// The paths that change all the time, and when they are to be looked at.
   private var held: [RelativePath: Instant] = [:]
   private var notes: [Note] = []
   /// True when nobody was told of the blindness.
@@ -207,7 +207,7 @@ package struct WatchState: Sendable {
   /// file would fill the trash.
   private static let mostRepeats = 32
   private static let repeatSpan = Duration.seconds(60)
-  /// The pauses of such a path, in seconds.
+  /// The pauses of a path that changes all the time, in seconds.
   private static let holding = BackOff(base: 5, most: 300)
   private static let mostCounted = 4096
 

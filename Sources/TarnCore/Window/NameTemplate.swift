@@ -59,8 +59,9 @@ package struct NameTemplate: Sendable, Equatable {
 
   /// Reads a template. If its last name lacks `{ext}`, it is added, since a file without an extension has no kind.
   ///
-  /// - Returns: `nil` for an unknown field, a lone brace, a path that is absolute or has an empty, `.`, `..` or `.tarn` segment,
-  ///   and a text without any of `{title}`, `{name}`, `{guid}` and `{id8}`, which would give every file the same name.
+  /// - Returns: `nil` for an unknown field, a lone brace, and a path that is absolute or has an empty, `.`, `..` or `.tarn`
+  ///   segment. Also for a text without any of `{title}`, `{name}`, `{guid}` and `{id8}`, which would give every file the same
+  ///   name.
   package init?(_ text: String) {
     guard Self.isPath(text), !text.utf8.contains(0) else { return nil }
     var segments: [[Group]] = []

@@ -214,8 +214,7 @@ enum ChecksumLine: Equatable {
     }
   }
 
-  /// Decodes `\\`, `
-  /// ` and `\r` in the name; malformed for any other backslash.
+  /// Decodes `\\`, `\n` and `\r` in the name; malformed for any other backslash.
   private var unescaped: ChecksumLine { naming(Self.unescape) }
 
   /// Turns the separators of Windows into slashes. Tools of other systems escape a backslash, so in a line with the line end of

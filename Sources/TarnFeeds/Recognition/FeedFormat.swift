@@ -82,8 +82,8 @@ struct FeedContext {
 
   /// Returns the source for a URL of the document, resolved against the document.
   ///
-  /// - Returns: `nil` for other schemes than http, https and file, for a URL with a user name or password, and for a URL without a
-  ///   host. file is accepted only in a local feed, for its own directory and below.
+  /// - Returns: `nil` for other schemes than http, https and file, for a URL with a user name or password, and for one without a
+  ///   host. The scheme file is accepted only in a local feed, for its own directory and below.
   func source(_ reference: some Sequence<UInt8>, priority: Int = 1) -> Source? {
     let plain = reference.withContiguousStorageIfAvailable {
       URLReference.isPlain($0) ? String(decoding: $0, as: UTF8.self) : nil

@@ -40,8 +40,8 @@ struct URLReference: Equatable {
     self.init(text.utf8)
   }
 
-  /// Returns whether the text is an absolute http or https URL with a host and without user, query and fragment, which stays the
-  /// same when it is split, resolved and joined again. Most are, and need no other check.
+  /// Returns whether the text is an absolute http or https URL with a host and without user, query and fragment. It must also stay
+  /// the same when it is split, resolved and joined again. Most URLs pass, and need no other check.
   static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard let scheme = Self.lengthOfScheme(text) else { return false }
     return Percent.keptInURL.withUnsafeBufferPointer {

@@ -183,7 +183,7 @@ extension FolderHome {
     try make(folder: folder, state: state, random: random).home
   }
 
-  /// Does the same, and returns what this very call made. The kernel reports that; an earlier look is not trusted.
+  /// Makes the folder and the state as `create` does, and returns what this very call made, by what the kernel reports.
   package static func make(
     folder: String, state: String?, random: any RandomSource = SystemRandom()
   ) throws(FolderFailure) -> (home: FolderHome, made: CreatedParts) {
@@ -478,8 +478,8 @@ extension FolderHome {
     }
   }
 
-  /// Returns whether the folder holds nothing but Tarn's own data, and the state only what a first pass makes: no ledger that was
-  /// set aside, no partial file, no file in the trash. False when it cannot be determined.
+  /// Returns whether the folder holds nothing but Tarn's own data, and the state only what a first pass makes. It then has no
+  /// ledger that was set aside, no partial file and no file in the trash. False when it cannot be determined.
   package func isBare() -> Bool {
     do throws(FolderFailure) {
       guard try Self.isEmpty(Descriptor.directory(at: folder)) else { return false }

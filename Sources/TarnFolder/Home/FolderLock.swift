@@ -11,8 +11,8 @@ package struct FolderBusy: Error, Sendable, Equatable {
   package var command: String
 }
 
-/// The lock of a folder, which allows one writer (I12): a lock on `lock` in the state directory, so that it works by whatever path
-/// the folder is reached. Held until released or until the process ends. Any thread.
+/// The lock of a folder, which allows one writer (I12). It locks the file `lock` in the state directory, so that it works by
+/// whatever path the folder is reached. Held until released or until the process ends. Any thread.
 package final class FolderLock: Sendable {
   private let descriptor: Locked<Descriptor?>
 

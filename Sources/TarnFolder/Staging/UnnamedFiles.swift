@@ -8,7 +8,7 @@ import TarnRuntime
 /// Making and renaming a file costs the file system twice the work, since a name in `partial/` is added and removed. Any thread.
 struct UnnamedFiles: Sendable {
   private let directory: Descriptor
-  /// Whether such files can be made; `nil` until the first request.
+  /// Whether files without a name can be made; `nil` until the first request.
   private let canBeMade: Locked<Bool?>
 
   /// - Parameters:
@@ -22,8 +22,8 @@ struct UnnamedFiles: Sendable {
   /// - Parameters:
   ///   - mode: the mode, as far as the umask allows.
   ///   - trial: returns a name that nothing in the directory has, for the very first file.
-  /// - Returns: `nil` where the file needs a name: on a file system that is not known to make unnamed files durable, or where they
-  ///   cannot be named later (without `/proc` and privileges, on Linux before 6.10).
+  /// - Returns: `nil` where the file needs a name. That is so on a file system that is not known to make unnamed files durable, or
+  ///   where they cannot be named later (without `/proc` and privileges, on Linux before 6.10).
   func make(mode: UInt32, trial: () -> String) -> Descriptor? {
     let isTried = canBeMade.withLock { known in
       known = known ?? canGetNames(mode, cString(trial()))

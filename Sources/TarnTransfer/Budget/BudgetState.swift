@@ -32,9 +32,10 @@ struct Route: Hashable, Sendable {
 /// ever.
 /// Among equal turns urgent requests go first, then those that came first. An urgent request goes before all others of its client.
 ///
-/// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and the last place of all to
-/// a mirror that has none anywhere. Otherwise hanging requests of one mirror would keep the others out until they time out. When a
-/// large file of such a mirror takes that place, the one for small files stays open to all. A mirror alone may use all places.
+/// Where several mirrors share a host, its last free place goes only to a mirror that has none there. The last place of all goes
+/// only to a mirror that has none anywhere. Otherwise hanging requests of one mirror would keep the others out until they time out.
+/// When a large file of such a mirror takes that place, the one for small files stays open to all. A mirror alone may use all
+/// places.
 ///
 /// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes. The others join
 /// without waiting for their mirror's turn, since they take no place. They must wait while a mirror waits that has no place at the
