@@ -241,7 +241,7 @@ package struct RunSchedule: Sendable {
     plan(now: now)
   }
 
-  /// Notes the pause that the server of the running run asked for, and during which the run waits. The next process must know it.
+  /// Notes the pause that the server of the present run asked for, and during which the run waits. The next process must know it.
   ///
   /// - Parameter seconds: the length of the pause; `nil` once the server has answered.
   /// - Returns: true when the pause differs from the earlier one. In whole seconds, the same pause ends a little later each time.

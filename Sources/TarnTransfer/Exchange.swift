@@ -337,7 +337,7 @@ final class Hop {
     }
     exchange.cookies.store(
       reader.cookies, from: exchange.url, now: client.clock.time)
-    // Like browsers (RFC 9110 15.4), only 307 and 308 repeat the body.
+    // As in browsers (RFC 9110 15.4), only 307 and 308 repeat the body.
     if ![307, 308].contains(reader.head.status) { exchange.becomesGet = true }
     stage = .redirecting(target)
     return isWorthDraining(reader.head)

@@ -1,8 +1,8 @@
 import Glibc
 import TarnCore
 
-/// An exchange with a `file:` URL. It does not use libcurl, whose file protocol reads a whole file in one go, cannot pause, blocks
-/// on a FIFO and takes a directory for an empty file. Network thread only.
+/// An exchange with a `file:` URL. It does not use libcurl. libcurl's file protocol reads a whole file in one go, cannot pause,
+/// blocks on a FIFO and takes a directory for an empty file. Network thread only.
 ///
 /// The answer looks like a server's: 200, 206 from an offset, 304 or 416, with a strong ETag made of inode, size and modification
 /// time.

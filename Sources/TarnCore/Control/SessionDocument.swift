@@ -113,7 +113,7 @@ package struct SessionEventPage: Codable, Sendable, Equatable {
 /// An order to a session or to one of its tasks.
 package struct SessionOrder: Codable, Sendable, Equatable {
   package enum Verb: String, Codable, Sendable, CaseIterable {
-    /// For one task, or for all when no task is given.
+    /// Orders to one task, or to all when no task is given.
     case suspend, resume, cancel, retry
     case prioritize
     /// Let the task begin before all others of its priority.

@@ -1,6 +1,6 @@
 /// The time limits of a task in seconds; `nil` for those of the session, or else the standard.
 package struct TaskLimits: Codable, Sendable, Equatable {
-  /// Without a byte from the server for so long, the task is tried again.
+  /// The time without a byte from the server after which the task is tried again.
   package var idle: Int?
   /// The whole time from the moment when it may begin. Waiting counts, suspension does not.
   package var whole: Int?

@@ -27,7 +27,7 @@ package struct WatchState: Sendable {
   private var sight: Visibility
   private var pace: Pace
   private var dirt = DirtySet()
-  /// Since when the whole folder has to be looked at, whatever was reported; `nil` when there is no need.
+  /// When the need to look at the whole folder arose, whatever was reported; `nil` when there is none.
   private var allSince: Instant? {
     didSet { if allSince == nil { allAfter = Instant() } }
   }

@@ -62,7 +62,7 @@ struct URLReference: Equatable {
     behindScheme text: UnsafeBufferPointer<UInt8>, keeps: UnsafeBufferPointer<Bool>
   ) -> Bool {
     var (isHost, isPort, isBracket) = (true, false, false)
-    // Of the host, or of the current segment.
+    // The counts are of the host, or of the current segment.
     var (length, dots) = (0, 0)
     for byte in text {
       switch byte {
