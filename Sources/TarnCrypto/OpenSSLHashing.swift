@@ -1,7 +1,7 @@
 import CCrypto
 package import TarnCore
 
-/// Digests by libcrypto's EVP interface.
+/// Computes digests with libcrypto's EVP interface.
 package struct OpenSSLHashing: Hashing {
   package init() {}
 
@@ -10,10 +10,10 @@ package struct OpenSSLHashing: Hashing {
   }
 }
 
-/// One running digest.
+/// A running digest.
 ///
-/// When libcrypto refuses (out of memory; MD5 under a FIPS policy), the digest comes out as zeros, which fits
-/// no file: a check then fails instead of passing.
+/// When libcrypto refuses (out of memory, or MD5 under a FIPS policy), the digest is all zeros, which matches no file: a check then
+/// fails instead of passing.
 private final class OpenSSLHasher: Hasher {
   let algorithm: DigestAlgorithm
   private let context: OpaquePointer?

@@ -1,18 +1,18 @@
 import Glibc
 import TarnCore
 
-/// The bytes of a document behind a buffer: looked at ahead, read by line or by block, front to back.
+/// The bytes of a document behind a buffer: it looks ahead, and is read by line or by block, front to back.
 ///
-/// Works with sources that hand out one byte at a time. One thread.
+/// Works with sources that return one byte at a time. Used by one thread.
 final class FeedInput: ByteSource {
-  /// How far a format may look ahead to recognise a document.
+  /// The number of bytes that a format may look ahead to recognise a document.
   static let headSize = 65_536
-  /// The longest line of the line formats.
+  /// The longest line of the line formats in bytes.
   static let maximumLine = 65_536
   private static let capacity = 2 * headSize
-  /// So many blanks are taken whatever stands between them.
+  /// The number of blank bytes that are accepted whatever stands between them.
   static let unjudgedBlanks: UInt64 = 16 << 20
-  /// Of so many bytes one must be no blank: those who indent and pad come to two or three.
+  /// Beyond that, one of so many bytes must not be blank; indented and padded text needs only two or three.
   private static let bytesForOne: UInt64 = 16
 
   private var source: any ByteSource
@@ -22,9 +22,9 @@ final class FeedInput: ByteSource {
   private var isAtEnd = false
   private var taken: UInt64 = 0
   private var blanks: UInt64 = 0
-  /// The number of the line that `readLine` returned last, counted from 1.
+  /// The number of the line that `readLine` returned last, from 1.
   private(set) var line = 0
-  /// True when a UTF-8 byte order mark stood at the front.
+  /// True when the document began with a UTF-8 byte order mark.
   private(set) var hadByteOrderMark = false
 
   init(_ source: any ByteSource) {
@@ -36,16 +36,16 @@ final class FeedInput: ByteSource {
     buffer.deallocate()
   }
 
-  /// The next bytes, at most `headSize`, without taking them; fewer only when the document ends there.
+  /// Returns the next bytes, at most `headSize`, without taking them; fewer only when the document ends there.
   func peek() throws(FeedFailure) -> [UInt8] {
     while end - start < Self.headSize, try fill() {}
     return Array(buffer[start..<min(end, start + Self.headSize)])
   }
 
-  /// True when every byte that is left has been looked at by `peek`.
+  /// True when `peek` has seen every remaining byte.
   var isHeadWhole: Bool { isAtEnd && end - start <= Self.headSize }
 
-  /// Takes bytes, at most `target.count`; 0 only at the end.
+  /// Takes at most `target.count` bytes; 0 only at the end.
   func read(into target: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
     if start == end { guard try fill() else { return 0 } }
     let count = min(target.count, end - start)
@@ -54,7 +54,7 @@ final class FeedInput: ByteSource {
     return count
   }
 
-  /// Replaces the content of `bytes` with the next bytes; false at the end.
+  /// Replaces the contents of `bytes` with the next bytes; false at the end.
   func read(into bytes: inout [UInt8]) throws(FeedFailure) -> Bool {
     bytes.removeAll(keepingCapacity: true)
     if start == end { guard try fill() else { return false } }
@@ -106,14 +106,14 @@ final class FeedInput: ByteSource {
     start += count
   }
 
-  /// Drops a UTF-8 byte order mark at the front.
+  /// Drops a UTF-8 byte order mark at the beginning.
   func skipByteOrderMark() throws(FeedFailure) {
     guard try peek().starts(with: [0xEF, 0xBB, 0xBF]) else { return }
     start += 3
     hadByteOrderMark = true
   }
 
-  /// Reads more behind what is buffered; false at the end of the document.
+  /// Reads more bytes into the buffer; false at the end of the document.
   private func fill() throws(FeedFailure) -> Bool {
     guard !isAtEnd else { return false }
     if start > 0, start == end || end == buffer.count {
@@ -128,7 +128,7 @@ final class FeedInput: ByteSource {
     return !isAtEnd
   }
 
-  /// Gigabytes of blanks cost their sender next to nothing, and minutes to read.
+  /// Refuses a document that is nearly all blank: gigabytes of blanks cost the sender almost nothing, and minutes to read.
   private func judge(_ block: UnsafeRawBufferPointer) throws(FeedFailure) {
     taken += UInt64(block.count)
     blanks += UInt64(Self.blanks(in: block))
@@ -140,13 +140,14 @@ final class FeedInput: ByteSource {
     )
   }
 
-  /// Bytes up to the space, control characters among them. Eight at a time: every feed is counted through.
+  /// Returns the number of bytes up to the space, including control characters. Counts eight at a time, since every feed is
+  /// counted.
   private static func blanks(in block: UnsafeRawBufferPointer) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     var (count, index) = (0, 0)
     while index + 8 <= block.count {
       let word = block.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-      // The high bit of each byte: 0xA0 less seven bits keeps it up to 0x20.
+      // The high bit of each byte counts: 0xA0 minus the lower seven bits keeps it up to 0x20.
       let marks = (ones &* 0xA0 &- (word & (ones &* 0x7F))) & ~word & (ones &* 0x80)
       count += marks.nonzeroBitCount
       index += 8

@@ -4,12 +4,12 @@ package import TarnCore
 package struct FeedParser: FeedParsing {
   static let maximumEntries = 20_000_000
 
-  /// What it says why it is not complete of a feed that no server can make so.
+  /// Returns whether a reason is that of a kind of feed that is never complete.
   package static func isNeverWhole(_ reason: String) -> Bool {
     [LinkPage.reason, MirrorList.reason].contains(reason)
   }
 
-  /// In the order in which they are asked: the ones with the surest marks first.
+  /// All formats in the order in which they are tried: those with the most certain marks first.
   static let formats: [any FeedFormat] = [
     Window(),
     JSONFeed(),
@@ -18,7 +18,7 @@ package struct FeedParser: FeedParsing {
     Metalink3(),
     Metalink(),
     IndexPage(NginxIndex()),
-    // Before Apache's: some of their column heads are links as its own are.
+    // Tried before Apache's: some of its column heads are links like Apache's.
     IndexPage(FancyIndex()),
     IndexPage(TomcatIndex()),
     IndexPage(ApacheIndex()),
@@ -45,7 +45,7 @@ package struct FeedParser: FeedParsing {
     SFVList(),
   ]
 
-  /// The formats that are asked, in their order.
+  /// Returns the formats to try, in their order.
   static func formats(of choice: FormatChoice) -> [any FeedFormat] {
     switch choice {
     case .auto: formats
@@ -62,7 +62,7 @@ package struct FeedParser: FeedParsing {
 
   private let hashing: any Hashing
 
-  /// - Parameter hashing: makes the digest that the end line of a manifest is checked with.
+  /// - Parameter hashing: makes the digest for the end line of a manifest.
   package init(hashing: any Hashing) {
     self.hashing = hashing
   }
@@ -98,7 +98,7 @@ package struct FeedParser: FeedParsing {
     return GzipSource.recognises(try input.peek()) ? try GzipSource(input) : input
   }
 
-  /// The document's bytes, inflated when they are gzip, whatever the headers say (one layer only), and text as UTF-8.
+  /// Returns the document's bytes: inflated when they are gzip, whatever the headers say (one layer only), with text as UTF-8.
   static func open(_ source: any ByteSource) throws(FeedFailure) -> FeedInput {
     var input = FeedInput(source)
     if GzipSource.recognises(try input.peek()) {
@@ -112,7 +112,7 @@ package struct FeedParser: FeedParsing {
     return input
   }
 
-  /// UTF-16 with its mark, as PowerShell writes text. XML says itself what it is written in, and is read so.
+  /// Recognises UTF-16 with its byte order mark, as PowerShell writes text. XML declares its encoding itself.
   private static func isWideText(_ head: [UInt8]) -> Bool {
     let isLittle = head.starts(with: [0xFF, 0xFE])
     guard isLittle || head.starts(with: [0xFE, 0xFF]), !head.starts(with: [0xFF, 0xFE, 0, 0]) else {
@@ -151,11 +151,11 @@ package struct FeedParser: FeedParsing {
       !isBelow && $0.recognises(head, named: name)
         || (isBelow || isOfDirectory(document)) && $0.isListing && $0.recognisesBelow(head)
     }
-    // Lists of lines have no mark of their own: whoever asks for one has it read as one.
+    // Lists of lines have no signature of their own: when one was requested, the document is read as such.
     return found ?? (document.format.isPlainList ? known.last : nil)
   }
 
-  /// JSON at a directory's URL, which was asked for because a listing may be had so.
+  /// True for JSON at a directory's URL, which was requested because a listing may be available in that form.
   private static func isOfDirectory(_ document: FeedDocument) -> Bool {
     let type = lowercased((document.contentType ?? "").utf8)
     return URLReference(document.url).path.last == 0x2F && type.begins(with: "application/json")

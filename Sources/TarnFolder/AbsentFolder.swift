@@ -1,6 +1,6 @@
 package import TarnCore
 
-/// A folder that is not there: what a plan sees before the first pass.
+/// A folder that does not exist: what a plan sees before the first pass.
 package struct AbsentFolder: FolderReading {
   package init() {}
 

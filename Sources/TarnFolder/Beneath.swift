@@ -2,18 +2,17 @@ import Glibc
 import LinuxShim
 import TarnCore
 
-/// Opens what lies beneath a directory's descriptor, never through a link, never across a mount (I5).
+/// Opens what lies beneath a directory's descriptor: never through a link, never across a mount (I5).
 struct Beneath: Sendable {
   let root: Descriptor
 
-  /// A path taken apart: everything but the leaf is resolved by openat2, the leaf by calls that follow no link.
+  /// A path split up: everything but the leaf is resolved by openat2, the leaf by calls that follow no link.
   struct Place {
-    /// nil for the folder itself.
+    /// The directory of the leaf; `nil` for the folder itself.
     let parent: RelativePath?
     let leaf: [CChar]
 
-    /// - Throws: `other` for what is no path of the folder: a `..`, a NUL, an empty segment, what is Tarn's own
-    ///   at any depth.
+    /// - Throws: `other` for an invalid path of the folder: a `..`, a NUL, an empty segment, or Tarn's own name at any depth.
     init(_ path: RelativePath) throws(FolderFailure) {
       let bytes = path.bytes
       var start = 0
@@ -35,18 +34,18 @@ struct Beneath: Sendable {
     }
   }
 
-  /// A directory of the folder; the folder itself for nil.
+  /// Opens a directory of the folder, or the folder itself for `nil`.
   ///
-  /// - Throws: `missing`, `notDirectory`, `link`, `otherFileSystem` for what keeps it from being one.
+  /// - Throws: `missing`, `notDirectory`, `link` or `otherFileSystem` when it is not a directory of the folder.
   func directory(_ path: RelativePath?) throws(FolderFailure) -> Descriptor {
     guard let path else { return root }
     let number = root.openBeneath(cString(path.bytes), O_RDONLY | O_DIRECTORY)
     return Descriptor(try kernel("open the directory", path.bytes, number))
   }
 
-  /// The directory that a place lies in.
+  /// Opens the directory that holds a place.
   ///
-  /// - Returns: nil when there is none: it is not there, or no directory, or a link.
+  /// - Returns: `nil` when it is missing, not a directory, or a link.
   func parent(of place: Place) throws(FolderFailure) -> Descriptor? {
     do throws(FolderFailure) {
       return try directory(place.parent)
@@ -70,9 +69,9 @@ struct Beneath: Sendable {
     }
   }
 
-  /// A regular file, for reading; never waits for a FIFO, never touches a device.
+  /// Opens a regular file for reading. Never waits for a FIFO, never touches a device.
   ///
-  /// - Returns: nil when it is not there, or no regular file.
+  /// - Returns: `nil` when it is missing, or not a regular file.
   func file(_ path: RelativePath) throws(FolderFailure) -> Descriptor? {
     let place = try Place(path)
     do throws(FolderFailure) {

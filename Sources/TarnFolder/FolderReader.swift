@@ -3,7 +3,7 @@ import LinuxShim
 package import TarnCore
 import TarnCrypto
 
-/// Reads files of a folder.
+/// Reads the files of a folder.
 struct FolderReader: Sendable {
   let beneath: Beneath
   let hashing: any Hashing
@@ -27,9 +27,9 @@ struct FolderReader: Sendable {
   }
 }
 
-/// Reads a file to its end, or to `limit` bytes, in parts of at most 1 MiB.
+/// Reads a file to its end, or up to `limit` bytes, in parts of at most 1 MiB.
 ///
-/// - Returns: the bytes read.
+/// - Returns: the number of bytes read.
 @discardableResult
 func readAll(
   _ file: Descriptor, _ object: some Sequence<UInt8>, limit: UInt64 = .max,
@@ -50,11 +50,11 @@ func readAll(
   return offset
 }
 
-/// A folder that is no mirror yet, read for a plan.
+/// A folder that is not a mirror yet, read for a plan.
 package struct ForeignFolder: FolderReading {
   private let reader: FolderReader
 
-  /// - Parameter folder: links are followed here, once.
+  /// - Parameter folder: the path, in which links are followed here, once.
   package init(folder: String, hashing: any Hashing = OpenSSLHashing()) throws(FolderFailure) {
     reader = FolderReader(beneath: Beneath(root: try Descriptor.directory(at: folder)), hashing: hashing)
   }

@@ -3,7 +3,7 @@ import LinuxShim
 package import TarnCore
 import TarnRuntime
 
-/// The folder of one mirror, on disk. Made by `FolderHome.open`. Any thread.
+/// The folder of one mirror on disk. Made by `FolderHome.open`. Any thread.
 package final class LocalFolder: FolderPort {
   private let home: FolderHome
   private let beneath: Beneath
@@ -37,7 +37,8 @@ package final class LocalFolder: FolderPort {
 
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try beneath.look(path) }
 
-  /// What stands at a path below a folder that is not open, and its permission bits; nil also for what cannot be looked at.
+  /// Looks at a path below a folder that is not open, and returns its permission bits as well. `nil` also for what cannot be looked
+  /// at.
   package static func look(_ path: RelativePath, in folder: String) -> (Present, permissions: UInt32)? {
     guard let stat = try? FileStat.notFollowing(Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes) else {
       return nil
@@ -71,7 +72,7 @@ package final class LocalFolder: FolderPort {
       return try isTheSame()
     } catch {
       switch error.code {
-      // Something else stands on the way by now.
+      // Something else stands in the way by now.
       case .missing, .notDirectory, .link: return false
       default: throw error
       }
@@ -88,7 +89,7 @@ package final class LocalFolder: FolderPort {
   }
 }
 
-/// Files on their way: `partial/`.
+/// The files that are being transferred, in `partial/`.
 extension LocalFolder {
   package func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile {
     if mayBeUnnamed, let file = unnamedFiles.make(mode: Self.mode, trial: partialNames.next) {
@@ -99,14 +100,14 @@ extension LocalFolder {
 
   private func makeStaged() throws(FolderFailure) -> StagedFile {
     let name = partialNames.next()
-    // Nobody else gets into `partial/`: it has its last mode from the beginning, as far as the umask lets it.
+    // Nobody else can enter `partial/`, so the file has its final mode from the beginning, as far as the umask allows.
     let number = partial.descriptor.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: Self.mode)
     return staged(name, Descriptor(try kernel("create", partial.object(name), number)), found: nil)
   }
 
   package func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)? {
     try OwnDirectory.check(name)
-    // A look first: opening would wake a device, and what was displaced into this name is not to be written.
+    // Looks before opening: opening would wake a device, and an object that was displaced into this name must not be written to.
     guard let stat = try partial.stat(name) else { return nil }
     guard stat.kind == .regular, stat.owner == geteuid(), stat.links == 1 else {
       throw FolderFailure(.other, "partial/\(name) is no partial file of Tarn's")
@@ -149,7 +150,7 @@ extension LocalFolder {
     }
   }
 
-  /// Shares the blocks where the file system can, and reads them for the digest; else copies, hashing what is
+  /// Shares the blocks where the file system supports it, and reads them for the digest. Otherwise copies, and hashes what is
   /// written.
   private func fill(
     _ copy: StagedFile, from source: Descriptor, _ path: RelativePath, size: UInt64, _ check: ContentCheck
@@ -184,16 +185,16 @@ extension LocalFolder {
   package func removePartial(_ name: String) throws(FolderFailure) { try partial.remove(name) }
 }
 
-/// Group commit of contents.
+/// Makes the contents of a group of files durable together.
 extension LocalFolder {
-  /// Below so many files an fsync each costs less than a syncfs.
+  /// The number of files below which an fsync for each costs less than a syncfs.
   private static let smallGroup = 4
 
-  /// One syncfs for a group: 20,000 files in a quarter of a second instead of five.
+  /// Calls syncfs once for a group: 20,000 files take a quarter of a second instead of five.
   ///
-  /// The kernel tells an error of a file system once per descriptor, and one that somebody else was told of before
-  /// this descriptor was opened not at all. So every file is asked for its own errors too: its descriptor is open
-  /// since before the first byte.
+  /// The kernel reports an error of a file system once per descriptor, and not at all when another process was told before this
+  /// descriptor was opened. So every file is also asked for its own errors: its descriptor has been open since before the first
+  /// byte.
   package func makeDurable(_ files: [any PartialFile]) -> [FolderFailure?] {
     let isSynced = files.count >= Self.smallGroup && syncFileSystem()
     return files.map { file in
@@ -209,7 +210,7 @@ extension LocalFolder {
     }
   }
 
-  /// - Returns: false when some file may not be durable; then each is asked for itself.
+  /// - Returns: false when some file may not be durable. Then each is synced by itself.
   private func syncFileSystem() -> Bool {
     let number = partial.descriptor.open(cString("."), O_RDONLY | O_DIRECTORY)
     guard number >= 0 else { return false }
@@ -218,7 +219,7 @@ extension LocalFolder {
   }
 }
 
-/// How a file gets its final name.
+/// Gives files their final names.
 extension LocalFolder {
   package func install(_ items: [Installation]) -> [PublishOutcome] {
     let touched = TouchedDirectories(beneath, renamer.probe)
@@ -266,7 +267,7 @@ extension LocalFolder {
     }
   }
 
-  /// nil when there is no such directory.
+  /// Opens the directory of a place; `nil` when there is no such directory.
   func presentParent(
     _ place: Beneath.Place, _ touched: TouchedDirectories
   ) throws(FolderFailure) -> Descriptor? {
@@ -280,34 +281,34 @@ extension LocalFolder {
     }
   }
 
-  /// That the file is sealed, unchanged since, and the one that its name in `partial/` stands for.
+  /// Checks that the file is sealed, unchanged since, and the one that its name in `partial/` stands for.
   private func checked(_ file: any PartialFile) throws(FolderFailure) -> (StagedFile, Sealed) {
     guard let staged = file as? StagedFile, let sealed = staged.sealed else {
       throw FolderFailure(.other, "partial/\(file.name) is not sealed")
     }
-    // A name that stands for the inode that was sealed stands for the file that is open.
+    // Opened first: then a name for the sealed inode stands for the file that is open.
     _ = try staged.opened()
-    // To one that has no name nobody else gets.
+    // Nobody else can reach a file without a name.
     if staged.isUnnamed { return (staged, sealed) }
     guard let named = try partial.stat(staged.name), named.identity.isSameContents(as: sealed.identity)
     else { throw FolderFailure(.other, "partial/\(file.name) was changed by somebody else") }
     return (staged, sealed)
   }
 
-  /// The identity under the final name. Size and time are those that were checked: what somebody wrote into the
-  /// file after the rename shall look like an edit.
+  /// Returns the identity under the final name. Size and time are those that were checked, so that a write after the rename looks
+  /// like an edit.
   private func placed(_ file: StagedFile, _ sealed: Sealed) throws(FolderFailure) -> FileIdentity {
     var identity = sealed.identity
     let now = try FileStat.of(try file.opened(), file.label)
-    // Somebody changed its mode already: then it is to look touched.
+    // When its mode was changed already, the file has to look touched.
     if now.permissions == Self.mode { identity.changed = now.identity.changed }
     return identity
   }
 
   // MARK: Replacing
 
-  /// Swaps the new file with what is there, from the trash: what is displaced is in the trash at once, whatever it
-  /// is, so that neither a race nor a kill between two calls leaves it anywhere else.
+  /// Exchanges the new file, from the trash, with what is there. What is displaced, of whatever kind, is in the trash at once, so
+  /// that neither a race nor a kill between two calls leaves it anywhere else.
   private func exchange(
     _ item: Installation, _ place: Beneath.Place, _ parent: Descriptor, _ index: Int,
     _ touched: TouchedDirectories
@@ -351,7 +352,7 @@ extension PublishOutcome {
   }
 }
 
-/// How a recorded file leaves the folder: into the trash, never unlinked.
+/// Moves recorded files out of the folder: into the trash, never unlinked.
 extension LocalFolder {
   package func remove(_ items: [Removal]) -> [PublishOutcome] {
     let touched = TouchedDirectories(beneath, renamer.probe)
@@ -407,16 +408,16 @@ extension LocalFolder {
     if found.kind == .regular, found.identity.isSameContents(as: item.expected) {
       return .removed(found.identity, leftover: nil)
     }
-    // Replaced in the moment before: back it goes. Where its place is taken by now it stays in the trash, and
-    // its identity says that it is another object than expected.
+    // The object was replaced just before, so it is moved back. If its place is taken by now, it stays in the trash, and its
+    // identity shows that it is not the expected object.
     touched.touch(trash)
     let back = renamer.moveOut(trash.descriptor, item.trashName, to: parent, place.leaf, .moveBack)
     return back == 0
       ? .stale("\(item.path.printable) was replaced") : .removed(found.identity, leftover: nil)
   }
 
-  /// The directories that held nothing else, innermost first; never the folder itself. The outcome of an item says
-  /// why one of its own stays.
+  /// Removes the directories that are empty now, innermost first, never the folder itself. The outcome of an item says why one of
+  /// its directories stays.
   private func removeEmptied(
     _ items: [Removal], _ outcomes: inout [PublishOutcome], _ touched: TouchedDirectories
   ) {
@@ -449,7 +450,7 @@ extension PublishOutcome {
   }
 }
 
-/// What was displaced or removed, until it expires: `trash/`.
+/// The displaced or removed objects, in `trash/` until they expire.
 extension LocalFolder {
   package func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)] { try trash.list() }
 
@@ -501,9 +502,9 @@ extension LocalFolder {
   }
 }
 
-/// The mode that Tarn's files have.
+/// Restores the mode of Tarn's files.
 extension LocalFolder {
-  /// Of files that Tarn places: never executable, whatever a feed says.
+  /// The mode of files that Tarn places: never executable, whatever a feed says.
   static let mode: UInt32 = 0o644
 
   package func restoreMode(
@@ -512,7 +513,7 @@ extension LocalFolder {
     do throws(FolderFailure) {
       let place = try Beneath.Place(path)
       guard let parent = try beneath.parent(of: place) else { return nil }
-      // Without a right to read it: a mode that forbids that is just what is to be mended.
+      // Opened without the right to read: a mode that forbids reading is just what is to be restored.
       let number = parent.open(place.leaf, tarn_path_only)
       if number == -ENOENT { return nil }
       let file = Descriptor(try kernel("open", path.bytes, number))

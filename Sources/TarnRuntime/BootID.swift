@@ -1,9 +1,9 @@
 import Glibc
 import TarnCore
 
-/// Which boot of the machine this is.
+/// Identifies the present boot of the machine.
 package enum BootID {
-  /// The kernel's random id of this boot, 36 bytes; "" when it cannot be read, which stands for a new boot.
+  /// Returns the kernel's random ID of this boot, 36 bytes; "" when it cannot be read, which counts as a new boot.
   package static func read(from path: String = "/proc/sys/kernel/random/boot_id") -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }

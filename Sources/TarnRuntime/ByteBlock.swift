@@ -1,11 +1,11 @@
-/// Bytes in memory that is used again and again. One thread at a time has it: its owner hands it on under a lock.
+/// Bytes in memory that is reused. One thread at a time has it: its owner passes it on under a lock.
 package final class ByteBlock: @unchecked Sendable {
   // Safe because only one thread at a time has it, and the lock under which it changes hands orders what they do.
   private var memory: UnsafeMutableRawPointer
   package private(set) var capacity: Int
   package private(set) var count = 0
 
-  /// - Parameter capacity: bytes; more are taken where they are needed.
+  /// - Parameter capacity: the initial room in bytes; it grows as needed.
   package init(capacity: Int) {
     self.capacity = max(1, capacity)
     memory = .allocate(byteCount: self.capacity, alignment: 16)
@@ -33,8 +33,8 @@ package final class ByteBlock: @unchecked Sendable {
   }
 }
 
-/// Empty blocks that are used again. To get one from the kernel costs as much as to fill them: each page comes with a fault,
-/// and is filled with zeros. Any thread.
+/// A pool of empty blocks for reuse. Getting one from the kernel costs as much as filling it: each page causes a fault and is
+/// filled with zeros. Any thread.
 package final class BlockPool: Sendable {
   private struct State {
     var blocks: [ByteBlock] = []
@@ -46,15 +46,15 @@ package final class BlockPool: Sendable {
   private let state = Locked(State())
 
   /// - Parameters:
-  ///   - size: bytes of a block; larger ones come back, too.
-  ///   - most: bytes that are kept at most.
+  ///   - size: the bytes of a block; larger ones come back, too.
+  ///   - most: the most bytes that are kept.
   package init(size: Int, most: Int) {
     self.size = size
     self.most = most
   }
 
-  /// - Parameter count: bytes that are to go into it; more make it grow.
-  /// - Returns: an empty block: the one that came back last, but for so few bytes that another one costs nothing.
+  /// - Parameter count: the expected number of bytes; more make the block grow.
+  /// - Returns: an empty block: the one that came back last, or a new one for so few bytes that it costs nothing.
   package func borrow(_ count: Int) -> ByteBlock {
     guard count > size / 2 else { return ByteBlock(capacity: count) }
     let known = state.withLock { state -> ByteBlock? in
@@ -65,7 +65,7 @@ package final class BlockPool: Sendable {
     return known ?? ByteBlock(capacity: max(count, size))
   }
 
-  /// Takes a block back that nobody uses any more.
+  /// Takes back a block that is no longer used.
   package func give(_ block: ByteBlock) {
     guard block.capacity >= size else { return }
     block.removeAll()

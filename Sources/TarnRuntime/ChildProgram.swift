@@ -1,16 +1,16 @@
 import Glibc
 
-/// Another program that is asked something: run to its end, with what it printed.
+/// Runs another program to its end and keeps its output.
 package struct ChildProgram: Sendable {
   package let end: Subprocess.End
-  /// Of standard output, at most `limit` bytes.
+  /// The standard output, at most `limit` bytes.
   package let output: [UInt8]
-  /// Of standard error, at most as many.
+  /// The standard error, at most `limit` bytes.
   package let messages: [UInt8]
 
   package var text: String { String(decoding: output, as: UTF8.self) }
 
-  /// Where a program is: a path, or a name that is looked for in the system's directories, never in PATH.
+  /// Finds a program by its path, or by a name in the system's directories, never in PATH.
   package static func find(_ name: String) -> String? {
     if name.hasPrefix("/") { return access(name, X_OK) == 0 ? name : nil }
     return ["/usr/bin", "/bin", "/usr/sbin", "/sbin"].lazy.map { "\($0)/\(name)" }
@@ -20,9 +20,9 @@ package struct ChildProgram: Sendable {
   /// Runs a program with an empty standard input.
   ///
   /// - Parameters:
-  ///   - seconds: after which it is killed.
+  ///   - seconds: the time after which the program is killed.
   ///   - limit: the most bytes of each stream.
-  /// - Returns: nil when it is not there, or cannot be started.
+  /// - Returns: `nil` when it does not exist, or cannot be started.
   package static func run(
     _ name: String, _ arguments: [String], seconds: Int = 20, limit: Int = 8 << 20
   ) -> ChildProgram? {
@@ -43,7 +43,7 @@ package struct ChildProgram: Sendable {
       end: end, output: contents(output, limit), messages: contents(messages, limit))
   }
 
-  /// What of this process's environment such a program gets.
+  /// The environment variables that are passed to such a program.
   private static let variables = [
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "XDG_CONFIG_HOME",
     "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "CONFIGURATION_DIRECTORY",
@@ -64,7 +64,7 @@ package struct ChildProgram: Sendable {
     return Subprocess.End(waitStatus: status)
   }
 
-  /// `$TMPDIR`, or /tmp where that is no absolute path.
+  /// The directory for temporary files: `$TMPDIR`, or /tmp where that is not an absolute path.
   package static var temporaryDirectory: String {
     let named = getenv("TMPDIR").map { String(cString: $0) } ?? ""
     return named.hasPrefix("/") ? named : "/tmp"

@@ -1,12 +1,12 @@
 import Glibc
 package import TarnCore
 
-/// What time it is. Passed in, so that tests own the time.
+/// The source of the time. Passed in, so that tests control the time.
 package protocol Clock: Sendable {
-  /// Wall time. May jump either way.
+  /// The wall time, which may jump either way.
   var time: Timestamp { get }
   func monotonic() -> Instant
-  /// Goes on through suspend to RAM (CLOCK_BOOTTIME).
+  /// Returns a clock that continues through suspend to RAM (CLOCK_BOOTTIME).
   func boottime() -> Instant
 }
 
@@ -33,7 +33,7 @@ package struct SystemClock: Clock {
   }
 }
 
-/// A clock that moves only when told.
+/// A clock for tests that moves only when told.
 package final class ManualClock: Clock {
   private let state: Locked<(wall: Int64, monotonic: Instant)>
 
@@ -45,7 +45,7 @@ package final class ManualClock: Clock {
 
   package func monotonic() -> Instant { state.withLock { $0.monotonic } }
 
-  /// Both clocks go on.
+  /// Advances both clocks.
   package func advance(_ duration: Duration) {
     state.withLock {
       $0.wall &+= duration.nanoseconds
@@ -53,14 +53,14 @@ package final class ManualClock: Clock {
     }
   }
 
-  /// The wall clock alone is set, as by an administrator.
+  /// Sets the wall clock alone, as an administrator would.
   package func setWall(_ nanoseconds: Int64) {
     state.withLock { $0.wall = nanoseconds }
   }
 }
 
 extension Instant {
-  /// By the machine's clock.
+  /// The present time by the machine's monotonic clock.
   package static var now: Instant {
     var moment = timespec()
     clock_gettime(CLOCK_MONOTONIC, &moment)

@@ -4,18 +4,18 @@ import Glibc
 /// last reference is gone or the process ends.
 package final class FileLock: Sendable {
   package struct Refusal: Error {
-    /// errno of opening or locking it.
+    /// The errno of opening or locking it.
     package let number: Int32
-    /// Somebody else holds it.
+    /// True when somebody else holds the lock.
     package var isHeld: Bool { number == EWOULDBLOCK }
   }
 
   private let descriptor: Int32
 
   /// - Parameters:
-  ///   - path: a file, which is made with mode 0600 if need be; no link is followed to it.
-  ///   - isDirectory: it is a directory, which is there.
-  ///   - attempts: how often it is tried, every 20 ms.
+  ///   - path: the path of a file, which is made with mode 0600 if necessary; links are not followed.
+  ///   - isDirectory: true when it is an existing directory.
+  ///   - attempts: the number of attempts, one every 20 ms.
   package init(_ path: String, isDirectory: Bool = false, attempts: Int = 1) throws(Refusal) {
     let descriptor =
       isDirectory

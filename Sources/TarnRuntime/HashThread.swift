@@ -1,14 +1,14 @@
-/// A thread that does a part of the work of whoever asks, behind them: they go on meanwhile. It begins with the first work.
+/// A thread that does part of its clients' work while they continue. It starts with the first work.
 ///
-/// Any thread may ask. One client at a time is helped: its works are done one after the other, in the order in which they came, and
-/// none is left when the next client is helped.
+/// Any thread may hand work over. One client at a time is helped: its works are done one after the other in their order, and all
+/// are done when the next client is helped.
 package final class HashThread: Sendable {
   private enum Thread {
     case none
-    /// Somebody makes it: nobody is helped so far.
+    /// The thread is being made; nobody is helped yet.
     case beginning
     case running
-    /// It could not be made: nobody is helped.
+    /// The thread could not be made; nobody is helped.
     case missing
   }
 
@@ -22,13 +22,13 @@ package final class HashThread: Sendable {
     var isIdle: Bool { waiting.isEmpty && !isAtWork }
   }
 
-  /// Works that may wait: whoever is so far ahead waits, too.
+  /// The most works that may wait. A client that is further ahead waits, too.
   private static let most = 4
 
   private let name: String
   private let state = LockedCondition(State())
 
-  /// - Parameter name: of the thread.
+  /// - Parameter name: the name of the thread.
   package init(name: String) {
     self.name = name
   }
@@ -37,9 +37,10 @@ package final class HashThread: Sendable {
     state.change { $0.isClosed = true }
   }
 
-  /// Hands work over; blocks while the client is too far ahead.
+  /// Hands work over. Blocks while the client is too far ahead.
   ///
-  /// - Returns: false where another one is helped. Nothing was taken then, and all that this client handed over before is done.
+  /// - Returns: false when another client is being helped. Then nothing was taken, and everything that this client handed over
+  ///   before is done.
   package func handOver(of client: AnyObject, _ work: @escaping @Sendable () -> Void) -> Bool {
     let client = ObjectIdentifier(client)
     begin()
@@ -52,7 +53,7 @@ package final class HashThread: Sendable {
     }
   }
 
-  /// Returns when all that this client handed over is done.
+  /// Waits until everything that this client handed over is done.
   package func settle(_ client: AnyObject) {
     let client = ObjectIdentifier(client)
     state.wait { $0.client != client || $0.isIdle ? () : nil }
@@ -72,7 +73,7 @@ package final class HashThread: Sendable {
 
   private static func run(_ state: LockedCondition<State>) {
     while true {
-      // Who is far ahead may go on as soon as this is taken.
+      // A client that is far ahead may continue as soon as this is taken.
       let work = state.changeOnce { state -> (@Sendable () -> Void)?? in
         guard !state.waiting.isEmpty else { return state.isClosed ? .some(nil) : nil }
         state.isAtWork = true

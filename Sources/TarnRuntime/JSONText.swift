@@ -1,18 +1,18 @@
 internal import FoundationEssentials
 
-/// JSON for people and programs, keys sorted.
+/// Reads and writes JSON for people and programs, with sorted keys.
 package enum JSONText {
-  /// One line.
+  /// Returns the JSON in one line.
   package static func line(_ value: some Encodable) -> String {
     text(value, [.sortedKeys, .withoutEscapingSlashes])
   }
 
-  /// One document over several lines.
+  /// Returns a document over several lines.
   package static func document(_ value: some Encodable) -> String {
     text(value, [.sortedKeys, .withoutEscapingSlashes, .prettyPrinted])
   }
 
-  /// Encoding fails only for numbers that are not finite, and no document has any.
+  /// Encodes a value. This fails only for numbers that are not finite, which no document has.
   private static func text(_ value: some Encodable, _ format: JSONEncoder.OutputFormatting) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = format
@@ -20,7 +20,7 @@ package enum JSONText {
     return String(decoding: data, as: UTF8.self)
   }
 
-  /// - Returns: nil for what is no JSON of that type. Keys that it does not know are passed over.
+  /// - Returns: `nil` for text that is not JSON of that type. Unknown keys are ignored.
   package static func value<Value: Decodable>(_ type: Value.Type, from text: String) -> Value? {
     try? JSONDecoder().decode(type, from: Data(text.utf8))
   }

@@ -1,7 +1,7 @@
-/// Threads for blocking work, each with a queue of its own: work of one lane runs in the order it came, one at a
-/// time; lanes run side by side.
+/// Threads for blocking work, each with its own queue: the work of one lane runs in order, one at a time, and the lanes run in
+/// parallel.
 ///
-/// The queues have no limit of their own: the caller bounds what it submits.
+/// The queues have no limit of their own: the caller limits what it submits.
 package final class Lanes: Sendable {
   private struct Queue {
     var waiting: [@Sendable () -> Void] = []
@@ -12,8 +12,8 @@ package final class Lanes: Sendable {
   private let threads: [WorkerThread]
 
   /// - Parameters:
-  ///   - name: of the threads, followed by the lane's number.
-  ///   - count: at least 1.
+  ///   - name: the name of the threads, followed by the number of the lane.
+  ///   - count: the number of lanes, at least 1.
   package init(name: String, count: Int, stackSize: Int = 1 << 20) throws(ThreadFailure) {
     var queues: [LockedCondition<Queue>] = []
     var threads: [WorkerThread] = []
@@ -38,7 +38,7 @@ package final class Lanes: Sendable {
 
   package var count: Int { queues.count }
 
-  /// Never blocks for long. Any number may be given for `lane`; it is taken modulo `count`.
+  /// Adds work to a lane. Never blocks for long. `lane` may be any number; it is taken modulo `count`.
   ///
   /// - Returns: false after `close()`; the work is dropped then.
   @discardableResult
@@ -51,7 +51,7 @@ package final class Lanes: Sendable {
     }
   }
 
-  /// Runs what was submitted and joins the threads. Not from a lane. Closing twice is harmless.
+  /// Runs what was submitted and joins the threads. Must not be called from a lane. Closing twice is harmless.
   package func close() {
     for queue in queues { queue.change { $0.isClosed = true } }
     for thread in threads { thread.join() }

@@ -12,7 +12,7 @@ package struct Locked<Value>: @unchecked Sendable {
     storage = LockedStorage.make(value)
   }
 
-  /// Not recursive: a second `withLock` from inside `body` deadlocks.
+  /// Calls `body` with the lock held. Not recursive: a second `withLock` from inside `body` deadlocks.
   package func withLock<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -20,13 +20,13 @@ package struct Locked<Value>: @unchecked Sendable {
   }
 }
 
-/// Mutex and value in one object: most of them live for one file.
+/// The mutex and the value in one object, since most of them live only for one file.
 private final class LockedStorage<Value>: ManagedBuffer<pthread_mutex_t, Value> {
   static func make(_ value: consuming Value) -> LockedStorage {
     let made = unsafeDowncast(
       LockedStorage.create(minimumCapacity: 1) { _ in pthread_mutex_t() }, to: LockedStorage.self)
     made.withUnsafeMutablePointerToHeader { _ = pthread_mutex_init($0, nil) }
-    // The object is alive until it is returned, and its memory does not move.
+    // The object lives until it is returned, and its memory does not move.
     let place = made.withUnsafeMutablePointerToElements { $0 }
     place.initialize(to: value)
     return made
@@ -52,7 +52,7 @@ private final class LockedStorage<Value>: ManagedBuffer<pthread_mutex_t, Value> 
 
 /// A value behind a lock that threads can wait on.
 ///
-/// Wait for a predicate, not for a signal: `wait(for:)` looks again after each `change` and each spurious wake.
+/// Waiting is for a predicate, not for a signal: `wait(for:)` looks again after each `change` and each spurious wake-up.
 package final class LockedCondition<Value>: @unchecked Sendable {
   // Safe because `value` is touched only with `mutex` held, and all three live at a fixed address until deinit.
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -81,7 +81,7 @@ package final class LockedCondition<Value>: @unchecked Sendable {
     value.deallocate()
   }
 
-  /// Reads or writes without waking anyone. Not recursive.
+  /// Reads or writes without waking any thread. Not recursive.
   package func withLock<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -90,20 +90,20 @@ package final class LockedCondition<Value>: @unchecked Sendable {
     return try body(&value.pointee)
   }
 
-  /// Writes, then wakes every waiter to look again. Not recursive.
+  /// Writes, then wakes every waiting thread to look again. Not recursive.
   package func change<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     pthread_mutex_lock(mutex)
     defer {
-      // In this order, so that who wakes finds the lock free. The caller holds this object until both are done.
+      // In this order, a thread that wakes up finds the lock free. The caller holds this object until both are done.
       pthread_mutex_unlock(mutex)
       pthread_cond_broadcast(condition)
     }
     return try body(&value.pointee)
   }
 
-  /// Blocks until `body`, called with the lock held, gives something; then wakes every other waiter to look again.
+  /// Blocks until `body`, called with the lock held, returns something. Then wakes every other waiting thread to look again.
   package func changeOnce<Result>(_ body: (inout Value) -> Result?) -> Result {
     pthread_mutex_lock(mutex)
     defer {
@@ -116,7 +116,7 @@ package final class LockedCondition<Value>: @unchecked Sendable {
     }
   }
 
-  /// Blocks until `body`, called with the lock held, gives something.
+  /// Blocks until `body`, called with the lock held, returns something.
   package func wait<Result>(for body: (inout Value) -> Result?) -> Result {
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
@@ -126,9 +126,9 @@ package final class LockedCondition<Value>: @unchecked Sendable {
     }
   }
 
-  /// Like `wait(for:)`, but not longer than so.
+  /// Like `wait(for:)`, but at most for the given time.
   ///
-  /// - Returns: nil when the time passed; `body` has been called at least once.
+  /// - Returns: `nil` when the time has passed; `body` has been called at least once.
   package func wait<Result>(atMost duration: Duration, for body: (inout Value) -> Result?) -> Result? {
     let deadline = timespec(Instant.now + duration)
     pthread_mutex_lock(mutex)
@@ -141,13 +141,13 @@ package final class LockedCondition<Value>: @unchecked Sendable {
   }
 }
 
-/// One thread at a time, for something slow such as writing to a terminal or a file; `Locked` is for short sections.
+/// Lets one thread at a time do something slow, such as writing to a terminal or a file. `Locked` is for short sections.
 package final class Turns: Sendable {
   private let isTaken = LockedCondition(false)
 
   package init() {}
 
-  /// Blocks until no other thread is at it. Not recursive.
+  /// Blocks until no other thread has its turn, then calls `body`. Not recursive.
   package func take<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     isTaken.wait { isTaken -> Void? in
       guard !isTaken else { return nil }
@@ -159,7 +159,7 @@ package final class Turns: Sendable {
   }
 }
 
-/// A door that opens once and stays open.
+/// A gate that opens once and stays open.
 package final class Gate: Sendable {
   private let state = LockedCondition(false)
 

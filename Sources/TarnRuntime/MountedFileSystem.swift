@@ -1,8 +1,8 @@
 import Glibc
 
-/// What statvfs(3) says of the file system of a path.
+/// Asks statvfs(3) about the file system of a path.
 package enum MountedFileSystem {
-  /// The file system of a path is; where nothing is there, that of the nearest directory.
+  /// Returns whether the file system of a path is read-only. Where the path does not exist, the nearest existing directory counts.
   package static func isReadOnly(_ path: String) -> Bool {
     var path = path[...]
     var status = statvfs()
@@ -13,14 +13,14 @@ package enum MountedFileSystem {
     return status.f_flag & UInt(ST_RDONLY) != 0
   }
 
-  /// Bytes that a user other than root may still write there; nil where nothing is known of the path.
+  /// Returns the bytes that a user other than root may still write there; `nil` where nothing is known about the path.
   package static func freeBytes(_ path: String) -> UInt64? {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else { return nil }
     return UInt64(status.f_bavail) * UInt64(status.f_frsize)
   }
 
-  /// Which one it is, as text that outlives reboots where the file system has an id.
+  /// Returns an ID of the file system as text, which outlives reboots where the file system has one.
   package static func id(of folder: String) -> String {
     var status = statvfs()
     guard statvfs(folder, &status) == 0 else { return "" }

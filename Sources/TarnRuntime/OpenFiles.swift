@@ -1,8 +1,8 @@
 import Glibc
 
-/// How many descriptors this process may have (getrlimit(2)).
+/// The limit of open descriptors of this process (getrlimit(2)).
 package enum OpenFiles {
-  /// The soft limit now; 1024 when it cannot be told.
+  /// The present soft limit; 1024 when it is not known.
   package static var limit: Int {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1024 }

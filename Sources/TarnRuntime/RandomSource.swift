@@ -1,11 +1,11 @@
-/// Where random numbers come from. Passed in, so that tests can repeat a run.
+/// The source of random numbers. Passed in, so that tests can repeat a run.
 package protocol RandomSource: Sendable {
-  /// 64 uniform bits. Any thread may call.
+  /// Returns 64 uniform bits. Any thread may call.
   func next() -> UInt64
 }
 
 extension RandomSource {
-  /// Uniform in `0..<bound`; 0 for a bound of 0.
+  /// Returns a uniform number in `0..<bound`; 0 for a bound of 0.
   package func next(below bound: UInt64) -> UInt64 {
     guard bound > 1 else { return 0 }
     // Values below `skewed` would make the small remainders likelier.
@@ -16,12 +16,12 @@ extension RandomSource {
     }
   }
 
-  /// Uniform in `[0, 1)`, 53 bits.
+  /// Returns a uniform number in `[0, 1)` with 53 bits.
   package func unit() -> Double {
     Double(next() >> 11) * 0x1p-53
   }
 
-  /// 32 hexadecimal digits, 128 bits: for a name that nothing else has.
+  /// Returns 32 hexadecimal digits, 128 bits: a unique name.
   package func name() -> String {
     String(unsafeUninitializedCapacity: 32) { text in
       for half in 0..<2 {
@@ -38,18 +38,18 @@ extension RandomSource {
 }
 
 extension RandomSource {
-  /// A UUID of version 4 (RFC 9562), lower case.
+  /// Returns a UUID of version 4 (RFC 9562) in lower case.
   package func uuid() -> String {
     var digits = Array(name().utf8)
     digits[12] = UInt8(ascii: "4")
-    // Its two first bits are 1 and 0.
+    // The first two bits are 1 and 0.
     digits[16] = Array("89ab".utf8)[Int(next(below: 4))]
     let parts = [digits[..<8], digits[8..<12], digits[12..<16], digits[16..<20], digits[20...]]
     return parts.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "-")
   }
 }
 
-/// The kernel's generator (getrandom); fit for tokens.
+/// The kernel's generator (getrandom), suitable for tokens.
 package struct SystemRandom: RandomSource {
   package init() {}
 

@@ -1,36 +1,36 @@
 import Glibc
 package import TarnCore
 
-/// Tells systemd how the service is (sd_notify(3)): one datagram per message to `$NOTIFY_SOCKET`. Without that variable
-/// nothing is told. Any thread; never waits.
+/// Reports the state of the service to systemd (sd_notify(3)): one datagram per message to `$NOTIFY_SOCKET`. Without that variable
+/// nothing is sent. Any thread; never waits.
 package struct ServiceNotifier: Sendable {
   private let address: String?
-  /// Between two signs of life at most; nil when none is asked for.
+  /// The longest time between two keep-alive messages; `nil` when systemd asks for none.
   package let watchdog: Duration?
 
   package init(environment: [String: String]) {
     let path = environment["NOTIFY_SOCKET"] ?? ""
     address = path.hasPrefix("/") || path.hasPrefix("@") ? path : nil
-    // Meant for another process of the unit when it names one.
+    // With another process ID it is meant for another process of the unit.
     let isOurs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
     watchdog =
       isOurs
       ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
   }
 
-  /// The service answers; `status` is what `systemctl status` shows.
+  /// Reports that the service is ready. `status` is shown by `systemctl status`.
   package func ready(_ status: String) { send("READY=1\n\(Self.line(status))") }
 
   package func status(_ status: String) { send(Self.line(status)) }
 
-  /// Settings are read again; `ready` ends it.
+  /// Reports that the settings are being read again; `ready` ends that.
   ///
-  /// - Parameter now: by CLOCK_MONOTONIC, which systemd 253 and later wants.
+  /// - Parameter now: the time by CLOCK_MONOTONIC, which systemd 253 and later require.
   package func reloading(now: Instant) { send("RELOADING=1\nMONOTONIC_USEC=\(now.nanoseconds / 1000)") }
 
   package func stopping(_ status: String) { send("STOPPING=1\n\(Self.line(status))") }
 
-  /// The loop that does the work is alive.
+  /// Reports that the main loop is alive.
   package func alive() { if watchdog != nil { send("WATCHDOG=1") } }
 
   private static func line(_ status: String) -> String {
@@ -43,7 +43,7 @@ package struct ServiceNotifier: Sendable {
   }
 }
 
-/// One datagram to a Unix socket.
+/// Sends one datagram to a Unix socket.
 package enum Datagram {
   /// - Parameter address: a path, or `@` and an abstract name.
   /// - Returns: false when it could not be sent, for whatever reason.

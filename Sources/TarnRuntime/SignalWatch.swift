@@ -1,8 +1,8 @@
 import Glibc
 
-/// Takes the process's signals on a thread of its own, where a handler may do anything.
+/// Receives the signals of the process on a thread of its own, where a handler may do anything.
 ///
-/// Make it before any other thread: threads made earlier would still take the signals.
+/// Must be made before any other thread: earlier threads would still receive the signals.
 package final class SignalWatch: Sendable {
   /// SIGINT, SIGTERM, SIGHUP, SIGUSR1.
   package static let usual: [Int32] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1]
@@ -11,10 +11,10 @@ package final class SignalWatch: Sendable {
   private let stopping: Locked<Bool>
   private let wake: Int32
 
-  /// Blocks `signals` in the calling thread, and so in every thread made after; ignores SIGPIPE.
+  /// Blocks `signals` in the calling thread, and so in every thread made later. Ignores SIGPIPE.
   ///
   /// - Parameters:
-  ///   - signals: at least one.
+  ///   - signals: the signals, at least one.
   ///   - handler: called on the watch's thread, one signal at a time.
   package init(
     _ signals: [Int32] = SignalWatch.usual, handler: @escaping @Sendable (Int32) -> Void
@@ -32,12 +32,12 @@ package final class SignalWatch: Sendable {
     }
   }
 
-  /// Hands a watched signal to the watch, as if it had been sent to the process.
+  /// Passes a watched signal to the watch, as if it had been sent to the process.
   package func deliver(_ number: Int32) {
     thread.send(signal: number)
   }
 
-  /// Ends the thread; the signals stay blocked. Not from the handler.
+  /// Ends the thread; the signals stay blocked. Must not be called from the handler.
   package func stop() {
     stopping.withLock { $0 = true }
     thread.send(signal: wake)
@@ -70,7 +70,7 @@ struct SignalSet: Sendable {
     self.set = set
   }
 
-  /// All but those that report a fault of the running thread itself.
+  /// All signals except those that report a fault of the running thread itself.
   static var asynchronous: SignalSet {
     var set = sigset_t()
     sigfillset(&set)

@@ -1,24 +1,24 @@
 import Glibc
 package import TarnCore
 
-/// Bytes kept on disk under no name: written once, read as often as wanted, gone when closed or when the
-/// process ends. One thread at a time.
+/// Bytes in a file on disk without a name: written once, read any number of times, gone when closed or when the process ends. Used
+/// by one thread at a time.
 package final class SpoolFile {
   private let descriptor: Int32
-  /// What messages call it.
+  /// The name of the file in messages.
   private let place: String
-  /// Bytes written.
+  /// The number of bytes written.
   package private(set) var size: UInt64 = 0
-  /// Bytes that have to stay free on a file system of so many.
+  /// Returns the bytes that must stay free on a file system of a given size.
   private let reserve: (UInt64) -> UInt64
   private var lookedAt: UInt64 = 0
 
-  /// So many bytes are written between two looks at the free space.
+  /// The number of bytes written between two checks of the free space.
   private static let step: UInt64 = 4 << 20
 
   /// - Parameters:
-  ///   - directory: where the bytes lie; a directory that can be written.
-  ///   - reserve: bytes that writing leaves free, of the size of the file system.
+  ///   - directory: the directory for the file, which must be writable.
+  ///   - reserve: returns the bytes that writing leaves free, for the size of the file system.
   /// - Throws: `SpoolFailure` with the errno of the open.
   package init(directory: String, reserve: @escaping (UInt64) -> UInt64 = { _ in 0 }) throws(SpoolFailure) {
     self.reserve = reserve
@@ -33,11 +33,11 @@ package final class SpoolFile {
     place = "a temporary file in \(directory)"
   }
 
-  /// Reads a regular file that is there, such as a local feed; it is not changed. Never waits.
+  /// Opens an existing regular file for reading, such as a local feed; it is not changed. Never waits.
   ///
-  /// - Throws: `SpoolFailure` with EISDIR for a directory, ESPIPE for a FIFO and whatever else has no end of its own.
+  /// - Throws: `SpoolFailure` with EISDIR for a directory, ESPIPE for a FIFO and anything else without an end.
   package init(reading path: String) throws(SpoolFailure) {
-    // Non-blocking, so that a FIFO cannot hold the thread until it has been looked at.
+    // Non-blocking, so that a FIFO cannot block the thread before its type is known.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw SpoolFailure(operation: "read \(path)", number: errno == ENXIO ? ESPIPE : errno)
@@ -59,12 +59,12 @@ package final class SpoolFile {
     close(descriptor)
   }
 
-  /// By it this process can open the bytes once more, for as long as this object lives (proc(5), /proc/PID/fd).
+  /// A URL by which this process can open the bytes again, as long as this object lives (proc(5), /proc/PID/fd).
   package var url: String { "file:///proc/self/fd/\(descriptor)" }
 
   /// Appends all of the bytes.
   ///
-  /// - Throws: `SpoolFailure` with ENOSPC also where the reserve would be touched.
+  /// - Throws: `SpoolFailure`, with ENOSPC also when the reserve would be touched.
   package func append(_ bytes: UnsafeRawBufferPointer) throws(SpoolFailure) {
     try keepReserve(UInt64(bytes.count))
     var done = 0
@@ -96,8 +96,8 @@ package final class SpoolFile {
     try result.get()
   }
 
-  /// - Parameter offset: of the first byte, from the front.
-  /// - Returns: the number of the bytes read; 0 at the end.
+  /// - Parameter offset: the offset of the first byte from the beginning.
+  /// - Returns: the number of bytes read; 0 at the end.
   package func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(SpoolFailure) -> Int
   {
     while true {
@@ -108,11 +108,11 @@ package final class SpoolFile {
     }
   }
 
-  /// Copies standard input to its end, or until it shall stop.
+  /// Copies standard input to its end, or until it is stopped.
   ///
   /// - Parameters:
-  ///   - limit: bytes; more is `EFBIG`.
-  ///   - isStopped: asked several times a second, also while nothing comes.
+  ///   - limit: the most bytes; more is `EFBIG`.
+  ///   - isStopped: called several times a second, also while nothing comes.
   package func appendStandardInput(limit: UInt64, isStopped: () -> Bool) throws(SpoolFailure) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
@@ -138,19 +138,19 @@ package final class SpoolFile {
   }
 }
 
-/// `__O_TMPFILE | O_DIRECTORY`: the macro is too complex for the importer.
+/// The value of `__O_TMPFILE | O_DIRECTORY`, since the macro is too complex for the importer.
 private let openUnnamed: Int32 = 0o20_000_000 | O_DIRECTORY
 
-/// A spool that could not be written or read.
+/// The error of a spool that could not be written or read.
 package struct SpoolFailure: Error, Equatable {
-  /// What was tried: `write a temporary file`.
+  /// The operation that failed, such as `write a temporary file`.
   package let operation: String
-  /// errno.
+  /// The errno of the operation.
   package let number: Int32
 
   package enum Reason: Sendable { case directory, noFile, closed, noSpace, other }
 
-  /// What callers tell apart.
+  /// The reason that callers distinguish.
   package var reason: Reason {
     switch number {
     case EISDIR: .directory
@@ -166,7 +166,7 @@ package struct SpoolFailure: Error, Equatable {
   }
 }
 
-/// A spool as the parser reads it, from the front.
+/// A source that reads a spool from the beginning.
 package struct SpoolSource: ByteSource {
   private let spool: SpoolFile
   private var offset: UInt64 = 0

@@ -1,4 +1,4 @@
-/// Asks a pass to end: what is in flight is kept for a resume. Any thread.
+/// Asks a pass to end; running transfers are kept for a resume. Any thread.
 package final class StopFlag: Sendable {
   private struct State {
     var isSet = false
@@ -18,9 +18,9 @@ package final class StopFlag: Sendable {
     for wake in wakers { wake() }
   }
 
-  /// Calls `wake` once the flag is set; at once when it is.
+  /// Calls `wake` when the flag is set, or at once when it is set already.
   ///
-  /// - Parameter whom: what `wake` wakes, and keeps alive; it has one, whoever asks again.
+  /// - Parameter whom: the object that `wake` wakes and keeps alive. It has one `wake`; a later one replaces it.
   package func onSet(waking whom: AnyObject, _ wake: @escaping @Sendable () -> Void) {
     let isSet = state.withLock { state in
       state.wakers[ObjectIdentifier(whom)] = wake

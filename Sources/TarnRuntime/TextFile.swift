@@ -1,31 +1,30 @@
 package import Glibc
 
-/// Small text files of the user's.
+/// Reads and writes small text files of the user's.
 package enum TextFile {
   /// Why a file is not read.
   package enum Refusal: Error, Equatable {
-    /// errno of opening or reading it.
+    /// Opening or reading failed with this errno.
     case cannotRead(Int32)
-    /// A directory, a FIFO, a device or a socket.
+    /// It is a directory, a FIFO, a device or a socket.
     case notRegular
-    /// Longer than the limit.
+    /// It is longer than the limit.
     case tooLarge
   }
 
-  /// - Returns: nil when it cannot be read, is no regular file, or is longer than `limit` bytes.
+  /// - Returns: `nil` when the file cannot be read, is not a regular file, or is longer than `limit` bytes.
   package static func read(_ path: String, limit: Int) -> String? {
     try? contents(path, limit: limit)
   }
 
-  /// Reads a regular file of at most `limit` bytes. Never waits: a FIFO is not opened for reading until its kind is
-  /// known.
+  /// Reads a regular file of at most `limit` bytes. Never waits: a FIFO is not opened for reading until its type is known.
   package static func contents(_ path: String, limit: Int) throws(Refusal) -> String {
     let descriptor = try openRegular(path, limit: limit)
     defer { close(descriptor) }
     return try all(of: descriptor, limit: limit)
   }
 
-  /// The same of a path that may also be a FIFO or a terminal. Waits for who writes to it.
+  /// Reads a path that may also be a FIFO or a terminal. Waits for the writer.
   package static func contentsWaiting(_ path: String, limit: Int) throws(Refusal) -> String {
     let kind = status(path).map { $0.st_mode & S_IFMT }
     guard kind == S_IFIFO || kind == S_IFCHR else { return try contents(path, limit: limit) }
@@ -35,7 +34,7 @@ package enum TextFile {
     return try all(of: descriptor, limit: limit)
   }
 
-  /// Reads what is open to its end, also a pipe.
+  /// Reads an open descriptor to its end, also a pipe.
   package static func all(of descriptor: Int32, limit: Int) throws(Refusal) -> String {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -43,21 +42,21 @@ package enum TextFile {
       let count = Glibc.read(descriptor, &buffer, buffer.count)
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw .cannotRead(errno) }
-      // The size was looked at before: it may have grown since.
+      // The size was checked before, but may have grown since.
       guard bytes.count + count <= limit else { throw .tooLarge }
       if count == 0 { return String(decoding: bytes, as: UTF8.self) }
       bytes += buffer[..<count]
     }
   }
 
-  /// Looks whether a library may be handed this path, without reading the file.
+  /// Checks whether a path may be given to a library, without reading the file.
   package static func check(_ path: String, limit: Int) throws(Refusal) {
     close(try openRegular(path, limit: limit))
   }
 
   private static func openRegular(_ path: String, limit: Int) throws(Refusal) -> Int32 {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-    // What a socket answers.
+    // ENXIO is the answer of a socket.
     guard descriptor >= 0 else { throw errno == ENXIO ? .notRegular : .cannotRead(errno) }
     var status = stat()
     let refusal: Refusal? =
@@ -69,7 +68,7 @@ package enum TextFile {
     throw refusal
   }
 
-  /// A write may take a part only (write(2)): it goes on with the rest.
+  /// Writes all bytes. write(2) may write only a part; then it continues with the rest.
   @discardableResult
   package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
     var rest = bytes[...]
@@ -82,13 +81,13 @@ package enum TextFile {
     return true
   }
 
-  /// Writes by a new file and a rename; makes the directory.
+  /// Replaces a file with a new one by a rename. Makes the directory.
   ///
   /// - Parameters:
-  ///   - mark: ends the name of the new file.
-  ///   - mode: permissions of the new file, less the umask.
-  ///   - isDurable: both are synced.
-  /// - Returns: false when it is not sure that the new text is there; the old one or the new one is whole.
+  ///   - mark: the ending of the new file's temporary name.
+  ///   - mode: the permissions of the new file, less the umask.
+  ///   - isDurable: true to sync the file and the directory.
+  /// - Returns: false when the new text may not be in place; the file is complete, old or new.
   package static func replace(
     _ path: String, with text: String, mark: String = "new", mode: UInt32 = 0o600, isDurable: Bool = true
   ) -> Bool {
@@ -125,7 +124,7 @@ extension TextFile {
     status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
   }
 
-  /// Links followed; nil when it cannot be looked at.
+  /// Returns the status of a path, following links; `nil` when it cannot be looked at.
   package static func status(_ path: String) -> stat? {
     var status = stat()
     return stat(path, &status) == 0 ? status : nil

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Memory that malloc keeps although nobody uses it.
+/// Returns unused memory of malloc to the system.
 package enum UnusedMemory {
-  /// Gives it back to the system: malloc_trim(3), which is not in Swift's Glibc module. Takes some milliseconds. Any thread.
+  /// Calls malloc_trim(3), which Swift's Glibc module lacks. Takes some milliseconds. Any thread.
   ///
   /// - Returns: false where the C library has no such function.
   @discardableResult
@@ -12,8 +12,8 @@ package enum UnusedMemory {
     return true
   }
 
-  /// Threads share `count` arenas of malloc, where glibc has eight for each core: what one thread gave back is there for the
-  /// next one. mallopt(3), M_ARENA_MAX, which Swift's Glibc module has not. Before other threads are made.
+  /// Limits malloc to `count` arenas, where glibc has eight for each core, so that memory freed by one thread is there for the
+  /// next. Calls mallopt(3) with M_ARENA_MAX, which Swift's Glibc module lacks. Must be called before other threads are made.
   ///
   /// - Returns: false where the C library has no such function, or refuses.
   @discardableResult

@@ -1,6 +1,7 @@
 import Glibc
 
-/// A thread, or a descriptor that it needs, could not be made: the `errno`; for a thread EAGAIN at the process limit.
+/// The error when a thread, or a descriptor that it needs, could not be made, with its `errno`; EAGAIN for a thread at the process
+/// limit.
 package struct ThreadFailure: Error, Equatable {
   package let number: Int32
 
@@ -11,7 +12,7 @@ package struct ThreadFailure: Error, Equatable {
 
 /// A named thread with every asynchronous signal blocked, so that only SignalWatch's thread takes them.
 ///
-/// One that is never joined is detached when the handle goes.
+/// A thread that is never joined is detached when its object goes.
 package final class WorkerThread: @unchecked Sendable {
   // Safe because `handle` is set once before `start` returns, and `joining` is behind its own lock.
   private var handle = pthread_t()
@@ -27,8 +28,8 @@ package final class WorkerThread: @unchecked Sendable {
   /// Runs `body` on a new thread.
   ///
   /// - Parameters:
-  ///   - name: as `top -H` shows it; the kernel keeps 15 bytes.
-  ///   - stackSize: bytes, rounded up to 64 KiB steps and at least that.
+  ///   - name: the name shown by `top -H`; the kernel keeps 15 bytes.
+  ///   - stackSize: the size of the stack in bytes, rounded up to a multiple of 64 KiB.
   package static func start(
     name: String, stackSize: Int = 1 << 20, body: @escaping @Sendable () -> Void
   ) throws(ThreadFailure) -> WorkerThread {
@@ -51,7 +52,7 @@ package final class WorkerThread: @unchecked Sendable {
     return thread
   }
 
-  /// Whether the caller runs on this thread.
+  /// True when the caller runs on this thread.
   package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 && !finished.isOpen }
 
   /// Blocks until the body has returned. Any number of threads may call, but not the thread itself.
@@ -63,7 +64,7 @@ package final class WorkerThread: @unchecked Sendable {
     if first { pthread_join(handle, nil) } else { finished.wait() }
   }
 
-  /// Sends a signal to this thread alone. Nothing after it ended.
+  /// Sends a signal to this thread alone. Does nothing after it ended.
   func send(signal: Int32) {
     joining.withLock { joined in
       if !joined { pthread_kill(handle, signal) }
@@ -92,7 +93,7 @@ private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRa
   return nil
 }
 
-/// Through /proc, because Glibc's Swift module leaves out pthread_setname_np. A missing /proc costs the name only.
+/// Names the thread through /proc, since Glibc's Swift module lacks pthread_setname_np. Without /proc only the name is missing.
 private func nameThisThread(_ name: String) {
   let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
   guard descriptor >= 0 else { return }
@@ -102,9 +103,9 @@ private func nameThisThread(_ name: String) {
 }
 
 extension WorkerThread {
-  /// The calling thread sleeps.
+  /// Lets the calling thread sleep.
   ///
-  /// - Parameter microseconds: less than a second; a signal cuts it short.
+  /// - Parameter microseconds: the time, less than a second; a signal cuts it short.
   package static func sleep(microseconds: UInt32) {
     var time = timespec(tv_sec: 0, tv_nsec: Int(microseconds) * 1000)
     nanosleep(&time, nil)

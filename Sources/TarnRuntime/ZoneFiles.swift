@@ -1,26 +1,26 @@
 import Glibc
 
-/// Reads the files of the time zone database; what is in them is TarnCore's business.
+/// Reads the files of the time zone database. TarnSchedule interprets them.
 package struct ZoneFiles: Sendable {
-  /// What the machine's own zone is told by.
+  /// The source of the machine's own zone.
   package enum Local: Equatable, Sendable {
     case utc
-    /// The bytes of a file (TZif).
+    /// A zone file, by its bytes (TZif).
     case file([UInt8])
     /// The value of TZ when it names no file: rules such as `CET-1CEST,M3.5.0,M10.5.0/3`, or a mistake.
     case text(String)
   }
 
   package struct Failure: Error, Equatable {
-    /// `read the time zone Europe/Berlin`.
+    /// The operation that failed, such as `read the time zone Europe/Berlin`.
     package let operation: String
-    /// errno; EINVAL for a name that would lead out of the directory, EFBIG for a file that cannot be one.
+    /// The errno; EINVAL for a name that would lead out of the directory, EFBIG for a file that is too large.
     package let number: Int32
 
     package var message: String { "cannot \(operation): \(String(cString: strerror(number)))" }
   }
 
-  /// Bytes: the largest zone has some thousands.
+  /// The largest file that is read, in bytes; the largest zone has some thousands.
   package static let mostBytes = 1 << 20
 
   private let directory: String
@@ -28,7 +28,7 @@ package struct ZoneFiles: Sendable {
   private let variable: String?
 
   /// - Parameters:
-  ///   - environment: TZ and TZDIR are looked at.
+  ///   - environment: the environment, of which TZ and TZDIR are used.
   ///   - localtime: the file of the machine's zone.
   package init(environment: [String: String] = [:], localtime: String = "/etc/localtime") {
     directory = environment["TZDIR"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/usr/share/zoneinfo"
@@ -36,7 +36,7 @@ package struct ZoneFiles: Sendable {
     self.localtime = localtime
   }
 
-  /// The bytes of a zone by its name.
+  /// Returns the bytes of a zone by its name.
   package func bytes(of name: String) throws(Failure) -> [UInt8] {
     guard Self.staysInside(name) else {
       throw Failure(operation: "read the time zone \(name)", number: EINVAL)
@@ -44,7 +44,7 @@ package struct ZoneFiles: Sendable {
     return try Self.read(directory + "/" + name, as: "the time zone \(name)")
   }
 
-  /// The machine's zone: TZ when it is set, as glibc reads it, else `/etc/localtime`; UTC when there is none.
+  /// Returns the machine's zone: TZ when it is set, as glibc reads it, otherwise `/etc/localtime`; UTC when there is none.
   package func local() throws(Failure) -> Local {
     guard let variable else {
       do {
@@ -57,7 +57,7 @@ package struct ZoneFiles: Sendable {
     let isMarked = variable.hasPrefix(":")
     let value = isMarked ? String(variable.dropFirst()) : variable
     if value.isEmpty { return .utc }
-    // The user's own variable, unlike a name in a configuration, may be a path anywhere.
+    // Unlike a name in the settings, the user's own variable may be a path anywhere.
     if value.hasPrefix("/") { return .file(try Self.read(value, as: "the time zone \(value)")) }
     do {
       return .file(try bytes(of: value))
@@ -74,7 +74,7 @@ package struct ZoneFiles: Sendable {
 
   private static func read(_ path: String, as what: String) throws(Failure) -> [UInt8] {
     func failure(_ number: Int32) -> Failure { Failure(operation: "read \(what)", number: number) }
-    // Non-blocking, so that a FIFO cannot hold the thread until it has been looked at.
+    // Non-blocking, so that a FIFO cannot block the thread before its type is known.
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
     guard descriptor >= 0 else { throw failure(errno) }
     defer { close(descriptor) }

@@ -1,56 +1,57 @@
 package import TarnCore
 
-/// What a running agent decides: which mirror runs when, and what a command means. A value: it is told what happens, and
-/// answers with actions, which its owner carries out.
+/// The decisions of a running agent: which mirror runs when, and what a command means. A value that is told what happens, and
+/// answers with actions that its owner carries out.
 ///
-/// At most so many passes work at once; one that waits for a server takes no place meanwhile, so that a failing mirror delays no
-/// other. What a person asked for goes first, and has a place of its own when all are taken, so that no wish waits behind
-/// passes that take days.
+/// At most `mostPasses` passes work at once. A pass that waits for a server takes no place meanwhile, so that a failing mirror does
+/// not delay others. A pass that a person asked for goes first, and has an extra place when all are taken, so that it does not wait
+/// for passes that take days.
 package struct AgentState: Sendable {
   package enum Action: Sendable, Equatable {
     case start(mirror: String, run: UInt64)
-    /// Brings into line what changed in the folder, without asking the feed; its end is told by `repaired`.
+    /// Begin a repair of what changed in the folder, without asking the feed. Its end is reported with `repaired`.
     case repair(mirror: String, run: UInt64)
-    /// Asks what is at work to end: a pass, whose end is told by `ended`, and a repair, whose end is told by `repaired`.
+    /// Ask the work of a mirror to end: a pass, whose end is reported with `ended`, and repairs, whose end is reported with
+    /// `repaired`.
     case stop(mirror: String)
   }
 
   private struct Mirror {
     var schedule: RunSchedule
-    /// The number of the pass at work.
+    /// The number of the running pass.
     var run: UInt64?
-    /// The number that was promised to who asked; the next pass has it.
+    /// The number that was promised to the caller of the next pass.
     var promised: UInt64?
-    /// What is at work is asked to end already.
+    /// True when the running work was asked to end.
     var isStopping = false
-    /// Repairs at work, beside a pass or alone.
+    /// The number of running repairs, beside a pass or alone.
     var repairs = 0
-    /// One of them looks at the folder.
+    /// True while one of them looks at the folder.
     var isLooking = false
-    /// No longer among the settings: goes once nothing of it is at work.
+    /// True when the mirror is no longer in the settings. It is dropped when nothing of it is running.
     var isRemoved = false
-    /// Its pass, or the wish for one, by a pause that still holds.
+    /// True when a pause that still holds ended its pass, or the request for one.
     var wasEndedByPause = false
-    /// The settings were changed: another pass follows the one that was asked to end.
+    /// True when the settings changed: another pass follows the one that was asked to end.
     var isChanged = false
 
     var isAtWork: Bool { run != nil || repairs > 0 }
   }
 
-  /// Longest time between two looks, for the wall clock may be set.
+  /// The longest time between two calls of `advance`, since the wall clock may be set.
   package static let longestWait = Duration.seconds(60)
 
-  /// Time between two looks while a mirror waits for a place.
+  /// The time between two calls of `advance` while a mirror waits for a place.
   package static let stallWait = Duration.milliseconds(500)
 
-  /// So many passes that wait for a server take no place; each is a few threads.
+  /// The most passes that take no place because they wait for a server; each is a few threads.
   package static let mostStalled = 64
 
-  /// So many repairs look at their folders at a time, beside the passes; they hold no place.
+  /// The most repairs that look at their folders at a time, beside the passes. They take no place.
   package static let mostRepairs = 4
 
-  /// So many repairs of a mirror bring what they found, which may take hours, and of all mirrors: each is a thread, and the places of
-  /// transfers are the limit.
+  /// The most repairs that fetch what they found missing, which may take hours, for one mirror and for all. Each is a thread, and
+  /// the places of transfers are the limit.
   package static let mostRepairsOfOne = 16
   package static let mostRepairsOfAll = 128
 
@@ -60,30 +61,30 @@ package struct AgentState: Sendable {
   private var isEnding = false
   private var mostPasses: Int
 
-  /// - Parameter mostPasses: at least 1.
+  /// - Parameter mostPasses: the most passes at once, at least 1.
   package init(mostPasses: Int) {
     self.mostPasses = max(1, mostPasses)
   }
 
-  /// Passes at work.
+  /// The mirrors whose passes are running.
   package var running: [String] { mirrors.filter { $0.value.run != nil }.keys.sorted() }
 
-  /// No pass and no repair is at work.
+  /// True when no pass and no repair is running.
   package var isIdle: Bool { !mirrors.values.contains(where: \.isAtWork) }
 
   package func isKnown(_ name: String) -> Bool { mirrors[name].map { !$0.isRemoved } ?? false }
 
   package func isPaused(_ name: String) -> Bool { mirrors[name]?.schedule.isPaused ?? false }
 
-  /// What is at work is asked to end.
+  /// Returns whether the running work was asked to end.
   package func isStopping(_ name: String) -> Bool { mirrors[name]?.isStopping ?? false }
 
-  /// The number of the pass at work; nil when none is.
+  /// Returns the number of the running pass; `nil` when there is none.
   package func run(of name: String) -> UInt64? { mirrors[name]?.run }
 
   package func history(of name: String) -> RunSchedule.History? { mirrors[name]?.schedule.history }
 
-  /// How a mirror stands.
+  /// The status of a mirror.
   package struct MirrorStatus: Sendable {
     package var history: RunSchedule.History
     package var isPaused: Bool
@@ -95,12 +96,13 @@ package struct AgentState: Sendable {
     }
   }
 
-  /// Those of the passes at work that wait for a server.
+  /// Sets which running passes wait for a server.
   package mutating func setStalled(_ names: Set<String>) { stalled = names }
 
-  /// What the server of the pass at work asked for, in seconds; nil once it has answered. Of a repair it says nothing.
+  /// Sets the pause that the server of the running pass asked for, in seconds; `nil` once it has answered. Ignored without a pass,
+  /// as in a repair.
   ///
-  /// - Returns: whether that is another wish than before.
+  /// - Returns: true when the pause differs from the earlier one.
   package mutating func setAsked(_ name: String, _ seconds: Double?, now: Moment) -> Bool {
     guard mirrors[name]?.run != nil else { return false }
     return mirrors[name]?.schedule.setAsked(seconds, now: now) ?? false
@@ -110,9 +112,9 @@ package struct AgentState: Sendable {
 
   package mutating func setMostPasses(_ count: Int) { mostPasses = max(1, count) }
 
-  /// A mirror of the settings. One that was removed while its pass still ends comes back as it was.
+  /// Adds a mirror of the settings. One that was removed while its pass still ends comes back as it was.
   ///
-  /// - Parameter random: in 0..<1.
+  /// - Parameter random: a number in 0..<1.
   package mutating func add(
     _ name: String, _ timing: RunSchedule.Timing, history: RunSchedule.History, isPaused: Bool, now: Moment,
     random: Double
@@ -129,13 +131,13 @@ package struct AgentState: Sendable {
     mirrors[name] = Mirror(schedule: schedule)
   }
 
-  /// Its settings are others: a pass at work ends, and another one follows with the new ones.
+  /// Applies changed settings: a running pass ends, and another one follows with the new settings.
   ///
   /// - Parameters:
-  ///   - isOtherFeed: what the old one's server asked for is forgotten, and a pass is to come soon.
-  ///   - isOtherWork: what its passes bring about is another thing: one is to come soon.
-  ///   - other: of another folder, where it is kept from now on; nil where the folder is the same.
-  ///   - random: in 0..<1.
+  ///   - isOtherFeed: true to forget what the old feed's server asked for, and to plan a pass soon.
+  ///   - isOtherWork: true when its passes do something different now, so that one is planned soon.
+  ///   - other: the history kept in another folder; `nil` where the folder is the same.
+  ///   - random: a number in 0..<1.
   package mutating func change(
     _ name: String, _ timing: RunSchedule.Timing, isOtherFeed: Bool = false, isOtherWork: Bool = false,
     other: RunSchedule.History? = nil, now: Moment, random: Double = 0
@@ -164,7 +166,7 @@ package struct AgentState: Sendable {
     return stop(name)
   }
 
-  /// The agent ends: nothing is started any more.
+  /// Ends the agent: nothing is started any more.
   package mutating func end() -> [Action] {
     isEnding = true
     return mirrors.keys.sorted().flatMap { stop($0) }
@@ -172,9 +174,9 @@ package struct AgentState: Sendable {
 
   // MARK: - Commands
 
-  /// A pass now. Asked during a pass, another one follows it, for the feed may have been read before.
+  /// Asks for a pass now. During a pass, another one follows it, since the feed may have been read before.
   ///
-  /// - Returns: the number of the pass that will do; nil for a mirror that is not known.
+  /// - Returns: the number of the pass that will fulfil it; `nil` for an unknown mirror.
   package mutating func ask(_ name: String) -> UInt64? {
     guard isKnown(name) else { return nil }
     mirrors[name]?.schedule.ask()
@@ -184,16 +186,16 @@ package struct AgentState: Sendable {
     return lastRun
   }
 
-  /// A pause ends what is at work, and a wish for a pass that came before it; one that comes later has its pass. With the end of the
-  /// pause a pass makes good for both. A pause that holds already ends what was begun since.
+  /// Pauses or resumes a mirror. A pause ends the running work and an earlier request for a pass; a later request is fulfilled. A
+  /// pass after the pause makes up for both. Pausing again ends what was begun since.
   ///
-  /// - Returns: nil when it was so.
+  /// - Returns: `nil` when nothing had to be changed.
   package mutating func setPaused(_ name: String, _ paused: Bool) -> Ended? {
     guard isKnown(name), let mirror = mirrors[name] else { return nil }
     guard paused else {
       guard mirror.schedule.isPaused else { return nil }
       mirrors[name]?.schedule.setPaused(false)
-      // What the pause ended goes on now, and not when the schedule has the next pass.
+      // The work that the pause ended continues now, not at the next planned time.
       if mirror.wasEndedByPause { _ = ask(name) }
       mirrors[name]?.wasEndedByPause = false
       return Ended(actions: [], withdrawn: nil, hasPass: mirror.run != nil)
@@ -208,15 +210,15 @@ package struct AgentState: Sendable {
   /// What a pause or `cancel` ended.
   package struct Ended: Sendable, Equatable {
     package var actions: [Action]
-    /// The number that was promised to who asked for a pass, and that none will have.
+    /// The number that was promised to a caller and that no pass will have.
     package var withdrawn: UInt64?
-    /// A pass is at work, whose end is told by `ended`.
+    /// True when a pass is running, whose end is reported with `ended`.
     package var hasPass: Bool
   }
 
-  /// What is at work ends, and what was asked for is wanted no more; the next pass comes as planned.
+  /// Ends the running work and withdraws requests. The next pass comes as planned.
   ///
-  /// - Returns: nil when nothing is at work, and nobody waits for a pass.
+  /// - Returns: `nil` when nothing is running and nobody waits for a pass.
   package mutating func cancel(_ name: String) -> Ended? {
     guard let mirror = mirrors[name], mirror.isAtWork || mirror.promised != nil else { return nil }
     mirrors[name]?.wasEndedByPause = false
@@ -239,18 +241,18 @@ package struct AgentState: Sendable {
 
   // MARK: - Passes
 
-  /// A pass has ended.
+  /// Takes the end of a pass.
   ///
   /// - Parameters:
-  ///   - hasReadFeed: it came so far.
-  ///   - random: in 0..<1.
+  ///   - hasReadFeed: true when the pass has read the feed.
+  ///   - random: a number in 0..<1.
   package mutating func ended(
     _ name: String, _ outcome: RunSchedule.Outcome, hints: RunSchedule.Hints, hasReadFeed: Bool = false,
     now: Moment, random: Double
   ) {
     guard let mirror = mirrors[name], mirror.run != nil else { return }
     mirrors[name]?.run = nil
-    // One that was removed may come back while repairs of it go on.
+    // A removed mirror may come back while its repairs continue.
     if hasReadFeed { mirrors[name]?.schedule.hasReadFeed() }
     mirrors[name]?.schedule.end(
       outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
@@ -261,9 +263,9 @@ package struct AgentState: Sendable {
     }
   }
 
-  /// Something of the mirror has ended.
+  /// Takes the end of a pass or a repair.
   ///
-  /// - Returns: false when it is no longer among the settings.
+  /// - Returns: false when the mirror is no longer in the settings.
   private mutating func goesOn(_ name: String) -> Bool {
     guard let mirror = mirrors[name], !mirror.isAtWork else { return mirrors[name]?.isRemoved == false }
     mirrors[name]?.isStopping = false
@@ -273,7 +275,7 @@ package struct AgentState: Sendable {
 
   // MARK: - Repairs
 
-  /// Whether the mirror lets it; `hasRepairPlace` says whether another may be at work at all.
+  /// Returns whether the mirror allows a repair. `hasRepairPlace` says whether another one may run at all.
   package func mayRepair(_ name: String) -> Bool {
     guard !isEnding, let mirror = mirrors[name], !mirror.isRemoved, !mirror.isStopping, !mirror.isLooking,
       mirror.repairs < Self.mostRepairsOfOne
@@ -281,13 +283,13 @@ package struct AgentState: Sendable {
     return !mirror.schedule.isPaused
   }
 
-  /// The same for all mirrors: it looks at each.
+  /// True when the limits over all mirrors allow another repair. It looks at each mirror.
   package var hasRepairPlace: Bool {
     let (looking, all) = mirrors.values.reduce((0, 0)) { ($0.0 + ($1.isLooking ? 1 : 0), $0.1 + $1.repairs) }
     return looking < Self.mostRepairs && all < Self.mostRepairsOfAll
   }
 
-  /// Begins a repair, if one may be at work now.
+  /// Begins a repair, if one may run now.
   package mutating func repair(_ name: String) -> Action? {
     guard mayRepair(name), hasRepairPlace else { return nil }
     lastRun += 1
@@ -296,15 +298,16 @@ package struct AgentState: Sendable {
     return .repair(mirror: name, run: lastRun)
   }
 
-  /// The repair that looks at the folder has done so, and brings what it found: another one may look.
+  /// Tells that a repair has looked at the folder and fetches what it found missing. Another one may look.
   package mutating func looked(_ name: String) { mirrors[name]?.isLooking = false }
 
-  /// A repair has ended.
+  /// Takes the end of a repair.
   ///
   /// - Parameters:
-  ///   - wasLooking: `looked` was not told of it.
-  ///   - needsPass: it could not bring all into line: a pass is to look soon, unless the mirror runs by command only, or backs off.
-  ///   - endsBackOff: that pass does not wait for the back-off.
+  ///   - wasLooking: true when `looked` was not called for it.
+  ///   - needsPass: true when it could not repair everything. A pass is planned soon, unless the mirror runs only on command, or
+  ///     backs off.
+  ///   - endsBackOff: true when that pass does not wait for the back-off.
   package mutating func repaired(
     _ name: String, wasLooking: Bool = true, needsPass: Bool, endsBackOff: Bool = false, now: Moment
   ) {
@@ -317,9 +320,9 @@ package struct AgentState: Sendable {
 
   // MARK: - What is due
 
-  /// What is to be begun now. Call it after every event, and when the wait is over.
+  /// Returns what to begin now. Call it after every event, and when the wait is over.
   ///
-  /// - Parameter random: gives numbers in 0..<1.
+  /// - Parameter random: returns numbers in 0..<1.
   package mutating func advance(now: Moment, random: () -> Double) -> [Action] {
     guard !isEnding else { return [] }
     var due: [(name: String, isAsked: Bool, at: Timestamp)] = []
@@ -333,7 +336,7 @@ package struct AgentState: Sendable {
           mirrors[name]?.schedule.history.lastAttempt ?? Timestamp(nanoseconds: .min)
         ))
     }
-    // Who ran longest ago goes first, so that with more mirrors than places each has its turn.
+    // The mirror that ran longest ago goes first, so that with more mirrors than places each has its turn.
     due.sort { ($0.isAsked ? 0 : 1, $0.at, $0.name) < ($1.isAsked ? 0 : 1, $1.at, $1.name) }
     let passes = running
     var count = passes.count - min(Self.mostStalled, passes.count { stalled.contains($0) })
@@ -346,7 +349,7 @@ package struct AgentState: Sendable {
     return actions
   }
 
-  /// Whether a pass of the mirror may begin, were it due.
+  /// Returns whether a pass of the mirror may begin if it is due.
   private func mayBegin(_ name: String) -> Bool {
     guard let mirror = mirrors[name] else { return false }
     return mirror.run == nil && !mirror.isRemoved && !mirror.isStopping
@@ -364,18 +367,18 @@ package struct AgentState: Sendable {
 
   // MARK: - Answers
 
-  /// When a mirror runs next; nil for one that is not known.
+  /// Returns when a mirror runs next; `nil` for an unknown mirror.
   package mutating func next(_ name: String, now: Moment, random: Double) -> RunSchedule.NextRun? {
     mirrors[name]?.schedule.next(now: now, random: random)
   }
 
-  /// Seconds from one planned pass of a mirror to the next; nil where its passes come by command only.
+  /// Returns the seconds from one planned pass of a mirror to the next; `nil` where its passes come only on command.
   package func interval(of name: String, now: Moment) -> Double? {
     mirrors[name]?.schedule.plannedInterval(now: now)
   }
 
-  /// Until `advance` may have something to do, at most `longestWait`. What is due and has no place waits for
-  /// the end of a pass, or for one that comes to wait for a server.
+  /// Returns the time until `advance` may have something to do, at most `longestWait`. A pass that is due and has no place waits
+  /// for another one to end, or to wait for a server.
   package mutating func wait(now: Moment, random: () -> Double) -> Duration {
     var least = Self.longestWait
     for name in Array(mirrors.keys) {

@@ -1,23 +1,23 @@
 package import TarnCore
 
-/// `every = "1h"`: a run per interval, at a phase of the mirror's own.
+/// The timing `every = "1h"`: one run per interval, at a phase of the mirror's own.
 ///
-/// The phase follows from the machine and the mirror's name alone: it survives restarts, and neither the mirrors of one
-/// machine nor the machines of one mirror come to a server all at once. The times are those of a comb over UTC, so that
-/// they do not creep, however long runs take.
+/// The phase depends only on the machine and the mirror's name. It survives restarts, and neither the mirrors of one machine nor
+/// the machines with one mirror reach a server all at once. The times are fixed multiples in UTC, so that they do not drift,
+/// however long runs take.
 package struct Cadence: Hashable, Sendable {
-  /// Seconds: what an interval may be; more often would be no politeness, less often is a calendar's business.
+  /// The allowed intervals in seconds. More frequent runs would be impolite, less frequent ones need a calendar.
   package static let bounds: ClosedRange<Int64> = 60...366 * 86_400
 
   let interval: Duration
-  /// After each whole multiple of the interval since 1970; below the interval.
+  /// The time after each whole multiple of the interval since 1970; below the interval.
   let phase: Duration
 
   /// - Parameters:
   ///   - seconds: the interval.
-  ///   - machine: what tells this machine from others (`/etc/machine-id`).
+  ///   - machine: the ID of this machine (`/etc/machine-id`).
   ///   - mirror: the mirror's name or folder.
-  /// - Returns: nil for an interval outside `bounds`.
+  /// - Returns: `nil` for an interval outside `bounds`.
   package init?(every seconds: Int64, machine: some Collection<UInt8>, mirror: some Collection<UInt8>) {
     guard Self.bounds.contains(seconds) else { return nil }
     interval = .seconds(seconds)
@@ -28,10 +28,10 @@ package struct Cadence: Hashable, Sendable {
     phase = .nanoseconds(Int64(hash.value.multipliedFullWidth(by: interval.nanoseconds.magnitude).high))
   }
 
-  /// Seconds between two runs.
+  /// The seconds between two runs.
   package var seconds: Int64 { interval.components.seconds }
 
-  /// The first time of the comb after `moment`; the end of all time when there is none.
+  /// Returns the first time of the series after `moment`; the end of all time when there is none.
   package func next(after moment: Timestamp) -> Timestamp {
     let step = floorQuotient(moment.nanoseconds, interval.nanoseconds)
     let start = Timestamp(nanoseconds: step * interval.nanoseconds) + phase
@@ -39,8 +39,8 @@ package struct Cadence: Hashable, Sendable {
   }
 }
 
-/// A hash of 64 bits that is the same in every run and every version: FNV-1a over the parts with their lengths, and the
-/// last step of MurmurHash3, for FNV alone leaves the high bits of short texts alike. Not for secrets.
+/// A hash of 64 bits that is the same in every run and every version. It is FNV-1a over the parts with their lengths, then the last
+/// step of MurmurHash3, since FNV alone leaves the high bits of short texts alike. Not for secrets.
 package struct StableHash: Sendable {
   private var state: UInt64 = 0xCBF2_9CE4_8422_2325
 

@@ -1,19 +1,19 @@
 import TarnCore
 
 extension CalendarSpec {
-  /// Reads what systemd reads after OnCalendar=, but for the abbreviations of the local zone (`CEST`), whose meaning
-  /// changes with the season.
+  /// Reads what systemd accepts after OnCalendar=, except for abbreviations of the local zone (`CEST`), whose meaning changes with
+  /// the season.
   ///
-  /// - Parameter isKnownZone: whether the time zone database has that name; asked at most once.
+  /// - Parameter isKnownZone: returns whether the time zone database has that name; called at most once.
   package init(_ text: String, isKnownZone: (String) -> Bool = { _ in true }) throws(ScheduleTextError) {
     var parser = CalendarParser(text)
     self = try parser.parse(isKnownZone: isKnownZone)
   }
 }
 
-/// Reads one expression, byte by byte.
+/// Reads one expression byte by byte.
 struct CalendarParser {
-  /// A list with more members is refused, as by systemd.
+  /// The most members of a list, as in systemd.
   private static let mostMembers = 241
 
   private typealias Member = (range: CalendarRange, offset: Int)
@@ -69,7 +69,7 @@ struct CalendarParser {
     }
     let start = text
     let first = try parseChain(inSeconds: false)
-    // It was an hour: there is no date.
+    // It was an hour, so there is no date.
     if text.isAtEnd || text.peek == UInt8(ascii: ":") {
       text = start
       return .date
@@ -96,19 +96,19 @@ struct CalendarParser {
     spec.years = try checked(year.map { (Self.fullYear($0.range), $0.offset) }, .year)
     spec.months = try checked(month, .month)
     spec.days = try checked(day, fromEnd ? .dayFromEnd : .day)
-    // Every day is every day, from whichever end.
+    // All days are the same, from whichever end they are counted.
     spec.countsFromMonthEnd = fromEnd && !spec.days.isEmpty
     text.skipSpaces()
   }
 
-  /// - Returns: whether the day that follows is counted from the month's end.
+  /// - Returns: true when the following day is counted from the end of the month.
   private mutating func takeDateSeparator() throws(ScheduleTextError) -> Bool {
     if text.consume("~") { return true }
     guard text.consume("-") else { throw text.error("`-` or `:` is missing", "*-*-* 06:00") }
     return false
   }
 
-  /// 12 is 2012, 89 is 1989.
+  /// Completes a year of two digits: 12 is 2012, 89 is 1989.
   private static func fullYear(_ range: CalendarRange) -> CalendarRange {
     func full(_ year: Int) -> Int {
       switch year {
@@ -120,7 +120,7 @@ struct CalendarParser {
     return CalendarRange(full(range.start), through: range.stop.map(full), step: range.step)
   }
 
-  /// `@1234567890`: seconds since 1970, one moment.
+  /// Reads one moment in seconds since 1970, such as `@1234567890`.
   private mutating func parseEpoch() throws(ScheduleTextError) {
     let offset = text.offset
     _ = text.consume("@")
@@ -160,7 +160,7 @@ struct CalendarParser {
 
   // MARK: - Lists
 
-  /// A `*`, which is the empty list (for seconds every whole one), or members between commas.
+  /// Reads a `*`, which yields the empty list (for seconds every whole one), or members between commas.
   private mutating func parseChain(inSeconds: Bool) throws(ScheduleTextError) -> [Member] {
     let offset = text.offset
     if text.consume("*") {
@@ -187,7 +187,7 @@ struct CalendarParser {
       range.step = try parseValue(inSeconds)
       guard range.step > 0 else { throw text.error("a step of 0", "*:0/5", at: offset) }
     } else if inSeconds, let stop = range.stop, range.start + range.step > stop {
-      // Also for a range of one value, as systemd has it.
+      // This also holds for a range of one value, as in systemd.
       throw text.error(
         "a range of seconds that is shorter than a second needs a step", "*:*:0..1/0.25", at: offset)
     }
@@ -198,7 +198,7 @@ struct CalendarParser {
     return range
   }
 
-  /// A number; for seconds with up to six decimals, more are rounded. Microseconds then.
+  /// Reads a number. Seconds may have up to six decimals, more are rounded; they are returned in microseconds.
   private mutating func parseValue(_ inSeconds: Bool) throws(ScheduleTextError) -> Int {
     let offset = text.offset
     guard let first = text.peek, TextCursor.isDigit(first) else {
@@ -216,7 +216,7 @@ struct CalendarParser {
     return value
   }
 
-  /// Normalises the members of a field and sees that each can match.
+  /// Normalises the members of a field and checks that each can match.
   private func checked(
     _ members: [Member], _ field: CalendarSpec.Field
   ) throws(ScheduleTextError) -> [CalendarRange] {
@@ -253,7 +253,7 @@ extension CalendarSpec.Field {
 }
 
 extension CalendarRange {
-  /// Why this range cannot stand in that field; nil when it can.
+  /// Returns why this range cannot stand in that field; `nil` when it can.
   func fault(in field: CalendarSpec.Field) -> String? {
     let bounds = field.bounds
     func show(_ value: Int) -> String {

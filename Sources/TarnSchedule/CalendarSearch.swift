@@ -1,17 +1,17 @@
 package import TarnCore
 
 extension CalendarSpec {
-  /// The last year in which anything happens, as in systemd.
+  /// The last year of any schedule, as in systemd.
   static let lastYear = 2199
 
-  /// The first moment after `moment` that the schedule names, in whole microseconds.
+  /// Returns the first moment after `moment` that the schedule names, in whole microseconds.
   ///
-  /// Local times are gone through in the order of the calendar, from the one that clocks show at `moment`. One that the
-  /// clocks leave out (they are put forward) does not happen. One that they show twice (they are put back) happens at
-  /// the first of the two that lies after `moment`: once, as seen from before.
+  /// Goes through local times in calendar order, beginning with the one that clocks show at `moment`. A time that clocks skip when
+  /// they are set forward does not happen. A time that they show twice when they are set back happens once, at the first of the two
+  /// that lies after `moment`.
   ///
-  /// - Parameter rules: of the zone that `zone` names; passed over when that is UTC.
-  /// - Returns: nil when there is none up to the year 2199.
+  /// - Parameter rules: the rules of the zone that `zone` names; ignored when that is UTC.
+  /// - Returns: `nil` when there is none up to the year 2199.
   package func next(after moment: Timestamp, in rules: TimeZoneRules) -> Timestamp? {
     let rules = zone == .utc ? .utc : rules
     let first = floorQuotient(moment.nanoseconds, 1000) + 1
@@ -33,7 +33,7 @@ extension CalendarSpec {
 
   private static let second: Int64 = 1_000_000
 
-  /// The first local time from `place` on that matches, whether clocks ever show it or not.
+  /// Returns the first matching local time from `place` on, whether clocks ever show it or not.
   private func nextLocal(from place: LocalMoment) -> LocalMoment? {
     guard let day = nextDay(from: place.day) else { return nil }
     if day == place.day, let time = nextTime(from: place.microsecondOfDay) {
@@ -47,8 +47,8 @@ extension CalendarSpec {
 
   // MARK: - Days
 
-  /// Days are numbered from 1970-01-01. Visits each month of each matching year once at most, so that an impossible
-  /// date ends in the year 2199, too.
+  /// Returns the number of the next matching day; days count from 1970-01-01. Visits each month of each matching year at most once,
+  /// so that an impossible date also ends in the year 2199.
   private func nextDay(from start: Int) -> Int? {
     let date = Civil(daysSince1970: start)
     var (year, month, day) = (date.year, date.month, date.day)
@@ -80,7 +80,7 @@ extension CalendarSpec {
 
   // MARK: - Times
 
-  /// Microseconds of the day, as if it had 24 hours.
+  /// Returns the next matching time in microseconds of the day, as if it had 24 hours.
   private func nextTime(from start: Int) -> Int? {
     let minuteLength = 60 * CalendarRange.second
     var hour = start / (60 * minuteLength)
@@ -102,7 +102,7 @@ extension CalendarSpec {
     return nil
   }
 
-  /// The least value in `from...to` that one of the ranges matches; no ranges match every value.
+  /// Returns the least value in `from...to` that one of the ranges matches. An empty list matches every value.
   private static func first(_ ranges: [CalendarRange], from: Int, to: Int) -> Int? {
     guard from <= to else { return nil }
     guard !ranges.isEmpty else { return from }
@@ -111,11 +111,11 @@ extension CalendarSpec {
   }
 }
 
-/// What the clocks of a place show, without regard to any zone.
+/// The date and time that clocks show, without regard to any zone.
 struct LocalMoment {
   static let dayLength: Int64 = 86_400_000_000
 
-  /// Days since 1970-01-01.
+  /// The days since 1970-01-01.
   let day: Int
   let microsecondOfDay: Int
 
@@ -133,14 +133,14 @@ struct LocalMoment {
 }
 
 extension Civil {
-  /// 0 is Monday.
+  /// Returns the day of the week; 0 is Monday.
   static func weekday(_ daysSince1970: Int) -> Int {
     // 1970-01-01 was a Thursday.
     ((daysSince1970 + 3) % 7 + 7) % 7
   }
 }
 
-/// Rounds down.
+/// Divides and rounds down.
 func floorQuotient(_ value: Int64, _ by: Int64) -> Int64 {
   let (quotient, remainder) = value.quotientAndRemainder(dividingBy: by)
   return remainder < 0 ? quotient - 1 : quotient

@@ -1,36 +1,36 @@
 import TarnCore
 
-/// When something is to happen, in the grammar of systemd's OnCalendar= (systemd.time(7)):
-/// `Mon..Fri *-*-* 06:00`, `*-*~1`, `*:0/15`, `weekly Europe/Berlin`. A value; finding the next time is pure.
+/// A calendar expression in the grammar of systemd's OnCalendar= (systemd.time(7)): `Mon..Fri *-*-* 06:00`, `*-*~1`, `*:0/15`,
+/// `weekly Europe/Berlin`. A value; finding the next time is pure.
 package struct CalendarSpec: Hashable, Sendable {
-  /// By whose clocks the text is to be read.
+  /// The zone in which the text is to be read.
   package enum Zone: Hashable, Sendable {
-    /// None was named: the machine's.
+    /// The zone of the machine, because the text names none.
     case local
     case utc
     /// A name of the time zone database.
     case named(String)
   }
 
-  /// Bit 0 is Monday; 0 stands for every day.
+  /// The days of the week: bit 0 is Monday; 0 stands for every day.
   var weekdays: UInt8 = 0
-  // Empty stands for every value.
+  // An empty list stands for every value.
   var years: [CalendarRange] = []
   var months: [CalendarRange] = []
   var days: [CalendarRange] = []
   var hours: [CalendarRange] = []
   var minutes: [CalendarRange] = []
-  /// Microseconds of the minute.
+  /// The seconds, in microseconds of the minute.
   var seconds: [CalendarRange] = []
-  /// Days are counted from the end of the month: 1 is its last day.
+  /// True when days are counted from the end of the month: 1 is its last day.
   var countsFromMonthEnd = false
   package internal(set) var zone = Zone.local
 
-  /// The fields in which a chain of ranges can stand.
+  /// The fields in which lists of ranges can stand.
   enum Field {
     case year, month, day, dayFromEnd, hour, minute, second
 
-    /// What a value may be; seconds in microseconds.
+    /// The allowed values; seconds in microseconds.
     var bounds: ClosedRange<Int> {
       switch self {
       case .year: 1970...2199
@@ -43,7 +43,7 @@ package struct CalendarSpec: Hashable, Sendable {
       }
     }
 
-    /// As users call it.
+    /// The name that users know.
     var name: String {
       switch self {
       case .year: "year"
@@ -56,20 +56,20 @@ package struct CalendarSpec: Hashable, Sendable {
       }
     }
 
-    /// The unit of the text in that of the value.
+    /// The factor from the unit of the text to the unit of the value.
     var scale: Int { self == .second ? CalendarRange.second : 1 }
   }
 }
 
-/// One member of a list: a value, a value and every `step` after it up to the field's end, or up to `stop`.
+/// One member of a list: a single value, or a value and every `step` after it, up to `stop` or the end of the field.
 struct CalendarRange: Hashable, Sendable {
-  /// Microseconds, the unit of the field of seconds.
+  /// The microseconds of a second, which are the unit of that field.
   static let second = 1_000_000
 
   var start: Int
-  /// The last value that may match; nil for a single value or an open repetition.
+  /// The last value that may match; `nil` for a single value or an open repetition.
   var stop: Int?
-  /// 0 for a single value.
+  /// The step; 0 for a single value.
   var step: Int
 
   init(_ start: Int, through stop: Int? = nil, step: Int = 0) {
@@ -78,7 +78,7 @@ struct CalendarRange: Hashable, Sendable {
     self.step = step
   }
 
-  /// The same values, said in the shortest way: the stop is a value that matches, a range of one value is that value.
+  /// The same values in the shortest form: the stop is a matching value, and a range of one value is that value.
   var normalized: CalendarRange {
     guard let stop else { return self }
     var last = stop
@@ -87,7 +87,7 @@ struct CalendarRange: Hashable, Sendable {
     return CalendarRange(start, through: last, step: step)
   }
 
-  /// The least matching value that is not below `value`; it may lie beyond the field's end.
+  /// Returns the least matching value that is not below `value`; it may lie beyond the end of the field.
   func first(from value: Int) -> Int? {
     if start >= value { return start }
     guard step > 0 else { return nil }
@@ -96,7 +96,7 @@ struct CalendarRange: Hashable, Sendable {
     return next
   }
 
-  /// The same days counted from the front in a month of so many days.
+  /// Returns the same days counted from the front, in a month of so many days.
   func fromMonthEnd(days: Int) -> CalendarRange {
     guard let stop else { return CalendarRange(days + 1 - start, step: step) }
     return CalendarRange(days + 1 - stop, through: days + 1 - start, step: step)
@@ -109,13 +109,13 @@ struct CalendarRange: Hashable, Sendable {
   }
 }
 
-/// A schedule, a rate or a zone that is not understood. `reason` and `example` are for people.
+/// The error of a schedule, a rate or a zone that cannot be read. `reason` and `example` are for people.
 package struct ScheduleTextError: Error, Equatable, Sendable {
-  /// Where, in bytes from the start of the text.
+  /// The place of the error, in bytes from the start of the text.
   package let offset: Int
-  /// What is wrong: `hour 24 is not in 0..23`.
+  /// What is wrong, such as `hour 24 is not in 0..23`.
   package let reason: String
-  /// A text that would do.
+  /// A valid text.
   package let example: String
 
   package init(offset: Int, reason: String, example: String) {
@@ -124,6 +124,6 @@ package struct ScheduleTextError: Error, Equatable, Sendable {
     self.example = example
   }
 
-  /// `at column 5: hour 24 is not in 0..23 (for example: 06:00)`.
+  /// The message, such as `at column 5: hour 24 is not in 0..23 (for example: 06:00)`.
   package var message: String { "at column \(offset + 1): \(reason) (for example: \(example))" }
 }

@@ -1,7 +1,7 @@
 import TarnCore
 
 extension CalendarSpec {
-  /// The words for common schedules; case does not matter.
+  /// Returns the schedule of a word for a common one; case does not matter.
   static func shorthand(_ word: String) -> CalendarSpec? {
     var spec = CalendarSpec()
     spec.seconds = [CalendarRange(0)]
@@ -31,7 +31,7 @@ extension CalendarSpec {
     return spec
   }
 
-  /// The text that systemd prints as the normalized form; parsing it gives the same value.
+  /// The text in systemd's normalized form. Parsing it yields the same value.
   package var normalized: String {
     var text = weekdays == 0 ? "" : Weekdays.text(weekdays) + " "
     text += Self.text(years, width: 4) + "-" + Self.text(months, width: 2)
@@ -58,7 +58,7 @@ extension CalendarSpec {
     }
     var text = number(range.start, width)
     if let stop = range.stop { text += ".." + number(stop, width) }
-    // The step of a range is 1 unless another one is said.
+    // The step of a range is 1 unless another one is given.
     if range.step > 0, range.stop == nil || range.step != scale { text += "/" + number(range.step, 0) }
     return text
   }

@@ -1,13 +1,13 @@
 import TarnCore
 
-/// The rules at the end of a TZif file, for all years to come: `CET-1CEST,M3.5.0,M10.5.0/3` (POSIX's TZ with the
-/// extensions of RFC 8536 3.3.1).
+/// The rules at the end of a TZif file for all later years, such as `CET-1CEST,M3.5.0,M10.5.0/3` (POSIX's TZ with the extensions of
+/// RFC 8536 3.3.1).
 struct PosixZone: Hashable, Sendable {
   /// A day of each year.
   enum Day: Hashable, Sendable {
-    /// `J60`: 1 to 365, February 29 is never counted.
+    /// `J60`: a number from 1 to 365; February 29 is never counted.
     case withoutLeapDay(Int)
-    /// `59`: 0 to 365, with February 29.
+    /// `59`: a number from 0 to 365, counting February 29.
     case ofYear(Int)
     /// `M3.5.0`: the last (5) or another Sunday (0) of March.
     case weekday(month: Int, week: Int, day: Int)
@@ -15,7 +15,7 @@ struct PosixZone: Hashable, Sendable {
 
   struct Change: Hashable, Sendable {
     var day: Day
-    /// Seconds of that day by the clocks before the change; may lie outside the day.
+    /// The seconds of that day by the clocks before the change; may lie outside the day.
     var time: Int
   }
 
@@ -25,7 +25,7 @@ struct PosixZone: Hashable, Sendable {
     var end: Change
   }
 
-  /// Seconds east of UTC.
+  /// The standard offset in seconds east of UTC.
   var standard: Int
   var summer: Summer?
 
@@ -39,7 +39,7 @@ struct PosixZone: Hashable, Sendable {
     summer == nil ? nil : changes(around: seconds).first { $0.at > seconds }?.at
   }
 
-  /// The changes of three years, in order.
+  /// Returns the changes of three years, in order.
   private func changes(around seconds: Int64) -> [(at: Int64, isSummer: Bool)] {
     guard let summer else { return [] }
     let year = Civil(daysSince1970: Int(floorQuotient(seconds, 86_400))).year
@@ -48,20 +48,20 @@ struct PosixZone: Hashable, Sendable {
       changes.append((summer.start.moment(in: year, offset: standard), true))
       changes.append((summer.end.moment(in: year, offset: summer.offset), false))
     }
-    // A summer that begins as the last one ends has no end.
+    // A summer that begins when the last one ends has no end.
     return changes.sorted { $0.at != $1.at ? $0.at < $1.at : !$0.isSummer && $1.isSummer }
   }
 }
 
 extension PosixZone.Change {
-  /// - Parameter offset: of the clocks before the change.
+  /// - Parameter offset: the offset of the clocks before the change.
   func moment(in year: Int, offset: Int) -> Int64 {
     Int64(day.number(in: year)) * 86_400 + Int64(time - offset)
   }
 }
 
 extension PosixZone.Day {
-  /// Days since 1970-01-01.
+  /// Returns the days since 1970-01-01.
   func number(in year: Int) -> Int {
     let newYear = Civil.days(year: year, month: 1, day: 1)
     switch self {
@@ -80,7 +80,7 @@ extension PosixZone.Day {
 }
 
 extension PosixZone {
-  /// Reads the text of the footer; nil for anything that is not one.
+  /// Reads the text of the footer; `nil` for anything else.
   init?(_ text: some Collection<UInt8>) {
     var reader = PosixZoneReader(rest: Array(text)[...])
     guard let zone = reader.read(), reader.rest.isEmpty else { return nil }
@@ -100,7 +100,7 @@ private struct PosixZoneReader {
       guard let west = time(mostHours: 24) else { return nil }
       summer = -west
     }
-    // The zone database always writes the rules; POSIX leaves open what holds without them.
+    // The zone database always writes the rules; POSIX does not define a default.
     guard let start = change(), let end = change() else { return nil }
     return PosixZone(standard: -standard, summer: PosixZone.Summer(offset: summer, start: start, end: end))
   }
@@ -111,7 +111,7 @@ private struct PosixZoneReader {
     return true
   }
 
-  /// `CET` or `<+03>`, at least three characters.
+  /// Skips a name of at least three characters, such as `CET` or `<+03>`.
   private mutating func skipName() -> Bool {
     if consume("<") {
       guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return false }
@@ -135,7 +135,7 @@ private struct PosixZoneReader {
     return value <= most ? value : nil
   }
 
-  /// `-1`, `5:30`, `02:00:00`: seconds.
+  /// Reads a time such as `-1`, `5:30` or `02:00:00`, in seconds.
   private mutating func time(mostHours: Int) -> Int? {
     let isNegative = consume("-")
     if !isNegative { _ = consume("+") }
@@ -152,7 +152,7 @@ private struct PosixZoneReader {
     return isNegative ? -seconds : seconds
   }
 
-  /// `,M3.5.0/2`.
+  /// Reads a change such as `,M3.5.0/2`.
   private mutating func change() -> PosixZone.Change? {
     guard consume(","), let day = day() else { return nil }
     guard consume("/") else { return PosixZone.Change(day: day, time: 7200) }
@@ -175,7 +175,7 @@ private struct PosixZoneReader {
 }
 
 extension TimeZoneRules {
-  /// Rules as in the variable TZ: `CET-1CEST,M3.5.0,M10.5.0/3`, `<+0530>-5:30`, `UTC0`; nil for anything else.
+  /// Reads rules in the form of the variable TZ: `CET-1CEST,M3.5.0,M10.5.0/3`, `<+0530>-5:30`, `UTC0`. `nil` for anything else.
   package init?(posix text: String) {
     guard let zone = PosixZone(text.utf8) else { return nil }
     self.init(transitions: [], offsets: [Int32(zone.standard)], footer: zone)

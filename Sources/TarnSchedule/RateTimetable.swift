@@ -1,19 +1,19 @@
 package import TarnCore
 
-/// Rates by the time of day: `[{ at = "08:00-18:00", limit = "2MiB/s" }]`. The first row that holds decides.
+/// Rates by the time of day: `[{ at = "08:00-18:00", limit = "2MiB/s" }]`. The first row that applies decides.
 package struct RateTimetable: Hashable, Sendable {
-  /// A span of the day by local time, on some or all days of the week.
+  /// A span of the day in local time, on some or all days of the week.
   package struct Row: Hashable, Sendable {
-    /// Minutes of the day, 0 to 1439, and 1 to 1440; never the same. When `end` is before `start`, the span goes over
-    /// midnight and belongs to the day on which it began.
+    /// The start, from 0 to 1439 minutes of the day, and the end, from 1 to 1440; never equal. When `end` is before `start`, the
+    /// span crosses midnight and belongs to the day on which it began.
     let start: Int
     let end: Int
-    /// Bit 0 is Monday; 0 stands for every day.
+    /// The days of the week: bit 0 is Monday; 0 stands for every day.
     let weekdays: UInt8
-    /// Bytes per second; nil for no limit.
+    /// Bytes per second; `nil` for no limit.
     package var limit: UInt64?
 
-    /// - Parameter span: `08:00-18:00`, `22:00-06:00`, `Mon..Fri 08:00-18:00`, `00:00-24:00`.
+    /// - Parameter span: a text such as `08:00-18:00`, `22:00-06:00`, `Mon..Fri 08:00-18:00` or `00:00-24:00`.
     package init(_ span: String, limit: UInt64?) throws(ScheduleTextError) {
       var text = TextCursor(span)
       do {
@@ -53,8 +53,8 @@ package struct RateTimetable: Hashable, Sendable {
     }
 
     /// - Parameters:
-    ///   - weekday: 0 is Monday.
-    ///   - minute: of that day.
+    ///   - weekday: the day of the week; 0 is Monday.
+    ///   - minute: the minute of that day.
     func holds(weekday: Int, minute: Int) -> Bool {
       func begins(_ day: Int) -> Bool { weekdays == 0 || weekdays & 1 << UInt8((day + 7) % 7) != 0 }
       if end > start { return begins(weekday) && (start..<end).contains(minute) }
@@ -63,7 +63,7 @@ package struct RateTimetable: Hashable, Sendable {
   }
 
   package let rows: [Row]
-  /// Bytes per second when no row holds; nil for no limit.
+  /// Bytes per second when no row applies; `nil` for no limit.
   package let standard: UInt64?
 
   package init(_ rows: [Row], standard: UInt64?) {
@@ -71,7 +71,7 @@ package struct RateTimetable: Hashable, Sendable {
     self.standard = standard
   }
 
-  /// Bytes per second; nil for no limit.
+  /// Returns the limit in bytes per second; `nil` for no limit.
   package func limit(at moment: Timestamp, in rules: TimeZoneRules) -> UInt64? {
     let local = moment.seconds + Int64(rules.offset(at: moment.seconds))
     let day = floorQuotient(local, 86_400)
@@ -81,21 +81,21 @@ package struct RateTimetable: Hashable, Sendable {
     return row.limit
   }
 
-  /// The first moment after `moment` at which the limit is another one; nil when it is the same all week and the clocks
-  /// are not changed in it.
+  /// Returns the first moment after `moment` at which the limit changes. `nil` when it is the same all week and no clock change
+  /// falls into it.
   package func nextChange(after moment: Timestamp, in rules: TimeZoneRules) -> Timestamp? {
     let now = limit(at: moment, in: rules)
     return moments(after: moment, in: rules).first { limit(at: $0, in: rules) != now }
   }
 
-  /// Where the limit can change in the eight days to come, in order.
+  /// Returns the moments in the next eight days at which the limit can change, in order.
   private func moments(after moment: Timestamp, in rules: TimeZoneRules) -> [Timestamp] {
     let today = floorQuotient(moment.seconds + Int64(rules.offset(at: moment.seconds)), 86_400)
     let minutes = Set(rows.flatMap { [$0.start, $0.end % 1440] } + [0])
     var seconds: Set<Int64> = []
     for day in today...today + 8 {
       for minute in minutes {
-        // What the clocks leave out begins with their change, which follows below.
+        // A time that clocks skip begins with the clock change, which is added below.
         seconds.formUnion(rules.instants(local: day * 86_400 + Int64(minute) * 60))
       }
     }

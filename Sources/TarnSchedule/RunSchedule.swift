@@ -1,15 +1,15 @@
 package import TarnCore
 
-/// When one mirror runs next, and why: a value that is told what happens, and asked.
+/// Plans the next run of one mirror, with its reason: a value that is told what happens, and asked.
 ///
-/// Times of the calendar are kept by the wall clock, all waits (back-off, what a server asked for, the jitter of catching
-/// up) by whichever clock gets there first. The owner asks `next` after each event and at least once a minute, for the
-/// wall clock may be set at any time.
+/// Calendar times follow the wall clock. All waits (back-off, a server's pause, the jitter of catching up) follow whichever clock
+/// gets there first. The owner calls `next` after each event and at least once a minute, since the wall clock may be set at any
+/// time.
 package struct RunSchedule: Sendable {
-  /// What makes a mirror run without being asked.
+  /// What makes a mirror run without a request.
   package enum Timing: Sendable, Hashable {
     case every(Cadence)
-    /// Whichever of them comes first.
+    /// Several calendars; the earliest time counts.
     case calendars([ZonedCalendar])
     case onDemand
 
@@ -18,7 +18,7 @@ package struct RunSchedule: Sendable {
     }
   }
 
-  /// A calendar, and the rules of the zone that its text names, or of the machine.
+  /// A calendar, with the rules of the zone that its text names, or of the machine.
   package struct ZonedCalendar: Sendable, Hashable {
     let spec: CalendarSpec
     let rules: TimeZoneRules
@@ -29,22 +29,22 @@ package struct RunSchedule: Sendable {
     }
   }
 
-  /// The raw values are kept by the agent.
+  /// The outcome of a run. The agent stores the raw values.
   package enum Outcome: String, Sendable, Hashable, CaseIterable {
     case succeeded
-    /// Worth trying again before its time.
+    /// A failure after which an early retry is worthwhile.
     case failedTransient = "failed-transient"
-    /// Only a change at the other end or in the settings can help: it is tried again seldom, or at its time.
+    /// A failure that only a change at the other end or in the settings can solve. It is retried seldom, or at its planned time.
     case failedPermanent = "failed-permanent"
     /// A plan waits for approval; nothing is wrong with the network.
     case held
-    /// Ended on request: says nothing about the mirror, and the next run comes as planned.
+    /// Ended on request: this says nothing about the mirror, and the next run comes as planned.
     case cancelled
-    /// Another process works at the folder: no attempt, and it is tried again soon.
+    /// Another process works on the folder: this counts as no attempt, and is retried soon.
     case busy
   }
 
-  /// The words of the status document.
+  /// The reason for the next run, in the words of the status document.
   package enum Reason: String, Sendable, Hashable, CaseIterable {
     case scheduled
     case catchingUp = "catching-up"
@@ -55,21 +55,22 @@ package struct RunSchedule: Sendable {
   }
 
   package struct NextRun: Sendable, Hashable {
-    /// By the wall clock; nil when nothing is planned.
+    /// The time by the wall clock; `nil` when nothing is planned.
     package var at: Timestamp?
-    /// From now, zero when it is due; nil when nothing is planned, and while it runs.
+    /// The time from now, zero when it is due. `nil` when nothing is planned, and while it runs.
     package var wait: Duration?
     package var reason: Reason
   }
 
-  /// What a server asked for with its answer, and what is known of it, in seconds.
+  /// The wishes of a server with its answer, and what is known about it, in seconds.
   package struct Hints: Sendable, Hashable {
     package var retryAfter: Int64?
     /// The RSS `ttl`.
     package var freshFor: Int64?
-    /// It failed, and this process leaves it alone for so long: no wish of the server's, and nothing to the next process.
+    /// How long this process leaves the server alone because it failed. It is no wish of the server's, and does not concern the
+    /// next process.
     package var restFor: Int64?
-    /// The feed's server said something: what it asked for before is over.
+    /// True when the feed's server answered, which ends its earlier wishes.
     package var isAnswer = true
 
     package init(retryAfter: Int64? = nil, freshFor: Int64? = nil, restFor: Int64? = nil) {
@@ -80,36 +81,37 @@ package struct RunSchedule: Sendable {
   }
 
   package struct Limits: Sendable, Hashable {
-    /// Back-off after transient failures. Whatever failed, no planned time is let go by for it.
+    /// The back-off after transient failures. Planned times come regardless of it.
     package var backOff = BackOff(base: 60, most: 3600)
-    /// After failures that trying again alone does not mend: for mirrors whose time is days away.
+    /// The back-off after failures that a retry alone does not solve, for mirrors whose next time is days away.
     package var seldom = BackOff(base: 3600, most: 86_400)
-    /// Seconds: no hint of a server counts for more.
+    /// The longest time in seconds that a server's hint may set.
     package var mostHint: Int64 = 86_400
-    /// Seconds over which missed runs are spread; a quarter of the interval at most.
+    /// The time in seconds over which missed runs are spread; at most a quarter of the interval.
     package var catchUpSpread: Double = 300
-    /// Seconds: a run that is later is a missed one.
+    /// The delay in seconds after which a run counts as missed.
     package var lateness: Double = 60
-    /// Seconds between the beginnings of two runs that nobody asked for; a run that was cut short goes on within them.
+    /// The least number of seconds between the starts of two runs without a request. A run that was cut short continues within this
+    /// time.
     package var spacing: Double = 10
 
     package init() {}
   }
 
-  /// What the ledger remembers between two processes.
+  /// The facts that the ledger keeps between two processes.
   package struct History: Sendable, Hashable {
     /// When the mirror became known.
     package var since: Timestamp?
     package var lastAttempt: Timestamp?
     package var lastSuccess: Timestamp?
-    /// Attempts since the last success that failed.
+    /// The number of failed attempts since the last success.
     package var failures = 0
     package var lastOutcome: Outcome?
-    /// A run was at work when the process ended, or was killed: what it fetched waits for the next one.
+    /// True when a run was at work when the process ended or was killed: what it fetched waits for the next one.
     package var wasCutShort = false
-    /// Until then the server of the last run asked to be left alone, or its feed (`ttl`) not to be read; nil where neither did.
+    /// The end of the pause that the server of the last run asked for, or its feed (`ttl`); `nil` where neither did.
     package var heldUntil: Timestamp?
-    /// The feed did, and no wish of the server's.
+    /// True when the feed asked for the pause, not the server.
     package var isHeldByFeed = false
 
     package init() {}
@@ -121,27 +123,27 @@ package struct RunSchedule: Sendable {
   package private(set) var isAsked = false
   private var timing: Timing
   private let limits: Limits
-  /// The planned time, and from when on it was looked for.
+  /// The planned time, and the time after which it was looked for.
   private var slot: (at: Timestamp, from: Timestamp)?
-  /// What a server asked for, or how long one that failed is left alone: until then only a person's wish counts.
+  /// The pause that a server asked for, or in which a failed one is left alone. Only a person's request counts during it.
   private var hold: Wait?
-  /// After a failure: when it is tried again, unless a planned time comes first.
+  /// The wait after a failure, unless a planned time comes first.
   private var backOff: Wait?
-  /// For a run that was wanted, and none has read the feed since.
+  /// True when a wanted run has ended the back-off, and no run has read the feed since.
   private var hasEndedBackOff = false
-  /// A missed run, and when it is made good.
+  /// The wait before a missed run is made up for.
   private var catchUp: Wait?
   private var lastBegin: Moment?
-  /// What held before the run that is at work, for it may turn out to be none.
+  /// The state before the present run, in case it turns out not to count.
   private var before: (history: History, hold: Wait?)?
-  /// The last begin or end of a run of this process.
+  /// The last start or end of a run of this process.
   private var lastSign: Moment?
-  /// The planned time is looked for after this one; runs whose time came while another went on are not missed.
+  /// The time after which the planned time is looked for. Times that passed during a run are not missed.
   private var reference: Timestamp
 
   /// - Parameters:
-  ///   - history: as the last process left it; of a new mirror all nil.
-  ///   - random: in 0..<1.
+  ///   - history: the history of the last process; all `nil` for a new mirror.
+  ///   - random: a number in 0..<1.
   package init(
     _ timing: Timing, limits: Limits = Limits(), history: History = History(), now: Moment, random: Double
   ) {
@@ -150,34 +152,34 @@ package struct RunSchedule: Sendable {
     self.history = history
     if history.since == nil { self.history.since = now.wall }
     reference = history.lastAttempt ?? history.since ?? now.wall
-    // Whatever failed before, a run that was cut short goes on.
+    // A run that was cut short continues, whatever failed before.
     if let outcome = history.lastOutcome, history.failures > 0, !history.wasCutShort {
       backOff = backOffWait(outcome, now: now, random: random)
     }
     if timing != .onDemand { hold = held(until: history.heldUntil, now: now) }
     plan(now: now)
-    // Who has just written a mirror down waits for its first run, or looks for what is wrong.
+    // The user who has just set up a mirror waits for its first run. A run that was cut short continues soon.
     let isFirst = if case .every = timing { history.lastAttempt == nil } else { false }
     if isFirst || history.wasCutShort { catchUp = Wait(from: now, seconds: random * limits.spacing) }
   }
 
   // MARK: - Events
 
-  /// Somebody wants a run now: it comes whatever else holds, also while the mirror is paused. Asked during a run, another
-  /// one follows, for the feed may have been read before.
+  /// Asks for a run now, which comes whatever else holds, also while the mirror is paused. During a run, another one follows, since
+  /// the feed may have been read before.
   package mutating func ask() {
     isAsked = true
   }
 
-  /// What was asked for is wanted no more.
+  /// Withdraws the request for a run.
   package mutating func withdraw() {
     isAsked = false
   }
 
-  /// A run would be of use soon; it waits while the mirror is paused or backs off, and never comes where runs come by command
-  /// only.
+  /// Tells that a run would be useful soon. It waits while the mirror is paused or backs off, and never comes where runs come only
+  /// on command.
   ///
-  /// - Parameter endsBackOff: nothing can be done without it, so it comes although the mirror backs off; once, until
+  /// - Parameter endsBackOff: true when nothing can be done without the run, so that it comes in spite of the back-off; once, until
   ///   `hasReadFeed`.
   package mutating func want(now: Moment, endsBackOff: Bool = false) {
     guard timing != .onDemand else { return }
@@ -185,14 +187,14 @@ package struct RunSchedule: Sendable {
     if catchUp == nil { catchUp = Wait(from: now, seconds: 0) }
   }
 
-  /// A run came so far: one that is wanted may end the back-off again.
+  /// Tells that a run has read the feed: a wanted run may end the back-off again.
   package mutating func hasReadFeed() { hasEndedBackOff = false }
 
   package mutating func setPaused(_ paused: Bool) {
     isPaused = paused
   }
 
-  /// The settings were changed.
+  /// Applies changed settings.
   package mutating func setTiming(_ timing: Timing, now: Moment) {
     guard timing != self.timing else { return }
     self.timing = timing
@@ -204,7 +206,7 @@ package struct RunSchedule: Sendable {
     plan(now: now)
   }
 
-  /// Another feed is followed: what the old one's server asked for, and when it failed or did not, is nothing to it.
+  /// Forgets the wishes, failures and success of the old feed when another one is followed.
   package mutating func forgetFeed(now: Moment) {
     forgetHold()
     backOff = nil
@@ -220,14 +222,14 @@ package struct RunSchedule: Sendable {
     before?.history.heldUntil = nil
   }
 
-  /// A run begins.
+  /// Begins a run.
   package mutating func begin(now: Moment) {
     isRunning = true
     isAsked = false
     before = (history, hold)
     catchUp = nil
     hold = nil
-    // A wish ends with an answer, and not with somebody else's wish.
+    // A server's wish ends with its answer, not with another server's wish.
     if history.isHeldByFeed { history.heldUntil = nil }
     history.isHeldByFeed = false
     backOff = nil
@@ -239,10 +241,10 @@ package struct RunSchedule: Sendable {
     plan(now: now)
   }
 
-  /// What the server of the run at work asked for, which waits for it: a process that takes its place has to know.
+  /// Notes the pause that the server of the present run asked for, and during which the run waits. The next process must know it.
   ///
-  /// - Parameter seconds: to be left alone; nil once it has answered.
-  /// - Returns: whether that is another wish than before: told in whole seconds, the same one comes out a little later each time.
+  /// - Parameter seconds: the length of the pause; `nil` once the server has answered.
+  /// - Returns: true when the pause differs from the earlier one. In whole seconds, the same pause ends a little later each time.
   @discardableResult
   package mutating func setAsked(_ seconds: Double?, now: Moment) -> Bool {
     guard isRunning else { return false }
@@ -254,11 +256,11 @@ package struct RunSchedule: Sendable {
     return until != history.heldUntil
   }
 
-  /// The run has ended.
+  /// Takes the end of a run.
   ///
   /// - Parameters:
-  ///   - isCutShort: because the process ends: the next process goes on with it.
-  ///   - random: in 0..<1.
+  ///   - isCutShort: true when it ended because the process ends; the next process continues it.
+  ///   - random: a number in 0..<1.
   package mutating func end(
     _ outcome: Outcome, hints: Hints = Hints(), isCutShort: Bool = false, now: Moment, random: Double
   ) {
@@ -278,11 +280,11 @@ package struct RunSchedule: Sendable {
     }
     backOff = backOffWait(outcome, now: now, random: random)
     var wish = hints.retryAfter.flatMap { asked($0, from: now) }
-    // It ended while it waited as its server had asked, or had no answer.
+    // It ended during a pause that its server had asked for, or had no answer.
     if outcome == .cancelled || !hints.isAnswer, timing != .onDemand {
       wish = longer(wish, held(until: history.heldUntil, now: now), now)
     }
-    // A feed is as old as the run that read it. What a run that is to go on has read is no reason to wait.
+    // A feed is as old as the run that read it. What a run that continues has read is no reason to wait.
     let isRead = outcome != .failedTransient && !isCutShort
     let fresh = isRead ? hints.freshFor.flatMap { asked($0, from: lastBegin ?? now) } : nil
     hold = longer(wish, fresh, now)
@@ -296,7 +298,7 @@ package struct RunSchedule: Sendable {
     plan(now: now)
   }
 
-  /// It counts as no run: what a server asked for still holds, and another run follows soon.
+  /// Undoes a run that found the folder busy: it does not count, a server's wish still holds, and another run follows soon.
   private mutating func endBusy(now: Moment, random: Double) {
     if let before { (history, hold) = before }
     lastSign = now
@@ -307,9 +309,9 @@ package struct RunSchedule: Sendable {
 
   // MARK: - The answer
 
-  /// When the mirror runs next. Notes what was missed in the meantime.
+  /// Returns when the mirror runs next, and notes what was missed meanwhile.
   ///
-  /// - Parameter random: in 0..<1; used when a run was missed.
+  /// - Parameter random: a number in 0..<1, used when a run was missed.
   package mutating func next(now: Moment, random: Double) -> NextRun {
     look(now: now, random: random)
     if isRunning {
@@ -327,8 +329,8 @@ package struct RunSchedule: Sendable {
     return run(after: max(held, distance), .scheduled, now: now)
   }
 
-  /// Seconds from one planned run to the next, about now; of a calendar's gaps the one that is at hand or the one behind it, the longer
-  /// one. nil where runs come by command only.
+  /// Returns the seconds from one planned run to the next at the present time. For a calendar it is the longer of the present gap
+  /// and the following one. `nil` where runs come only on command.
   package func plannedInterval(now: Moment) -> Double? {
     let next = interval(now: now)
     guard next.isFinite else { return slot.map { ($0.at - $0.from).seconds } }
@@ -336,7 +338,7 @@ package struct RunSchedule: Sendable {
     return max(next, (slot.at - slot.from).seconds)
   }
 
-  /// Until the planned time, below zero behind it; nil without one.
+  /// Returns the time until the planned time, negative after it; `nil` without one.
   private func distance(_ now: Moment) -> Duration? { slot.map { $0.at - now.wall } }
 
   private var slotReason: Reason { slot == nil ? .none : .scheduled }
@@ -345,7 +347,7 @@ package struct RunSchedule: Sendable {
     NextRun(at: now.wall + wait, wait: wait, reason: reason)
   }
 
-  /// By the monotonic clock alone: a clock that is set to and fro starts no storm.
+  /// Returns what is left of the spacing, by the monotonic clock alone: a clock that is set to and fro starts no storm.
   private func spacing(at now: Moment) -> Duration {
     guard let lastBegin, now.monotonic >= lastBegin.monotonic else { return .zero }
     return max(.zero, .seconds(limits.spacing) - (now.monotonic - lastBegin.monotonic))
@@ -353,7 +355,7 @@ package struct RunSchedule: Sendable {
 
   // MARK: - Planning
 
-  /// Sees whether the planned time has gone by, or the clock was set back from it.
+  /// Checks whether the planned time has passed, or the clock was set back from it.
   private mutating func look(now: Moment, random: Double) {
     guard let slot else { return }
     if isSetBack(now.wall, slot) { plan(now: now) }
@@ -361,7 +363,7 @@ package struct RunSchedule: Sendable {
     miss(now: now, random: random)
   }
 
-  /// Whether the time came, and more than the lateness has passed since it did.
+  /// Returns whether the time came and more than the lateness has passed since.
   private func isMissed(now: Moment) -> Bool {
     let late = Duration.seconds(limits.lateness)
     for wait in [hold, backOff].compactMap(\.self) where now.elapsed(since: wait.from) - late <= wait.length {
@@ -377,8 +379,8 @@ package struct RunSchedule: Sendable {
     return now.wall > slot.at.adding(seconds: Int64(limits.lateness))
   }
 
-  /// By more than half the way to the planned time: what lies behind it is waited for, the rest is planned anew. Less
-  /// than that delays a run a little, and never brings one twice.
+  /// Returns whether the clock was set back by more than half of the way to the planned time, so that the time is planned anew. A
+  /// smaller change delays a run a little, and never causes two.
   private func isSetBack(_ wall: Timestamp, _ slot: (at: Timestamp, from: Timestamp)) -> Bool {
     guard wall < slot.from else { return false }
     return slot.from - wall > (slot.at - slot.from) / 2
@@ -407,7 +409,7 @@ package struct RunSchedule: Sendable {
     catchUp = Wait(from: now, seconds: random * min(limits.catchUpSpread, interval(now: now) / 4))
   }
 
-  /// Seconds between two runs, about now.
+  /// Returns the seconds between two runs at the present time.
   private func interval(now: Moment) -> Double {
     switch timing {
     case .every(let cadence): return Double(cadence.seconds)
@@ -420,7 +422,7 @@ package struct RunSchedule: Sendable {
     }
   }
 
-  /// - Returns: nil for what is not tried again before its time.
+  /// - Returns: `nil` for an outcome that is not retried before its time.
   private func backOffWait(_ outcome: Outcome, now: Moment, random: Double) -> Wait? {
     guard timing != .onDemand else { return nil }
     switch outcome {
@@ -429,7 +431,7 @@ package struct RunSchedule: Sendable {
       let ceiling = min(limits.backOff.ceiling(history.failures), interval(now: now))
       return Wait(from: now, seconds: ceiling * random)
     case .failedPermanent:
-      // All of it is certain: what fails for good is not to be asked often.
+      // The whole wait is certain: a permanent failure is not retried often.
       let ceiling = min(limits.seldom.ceiling(history.failures), interval(now: now))
       return Wait(from: now, seconds: ceiling * (1 + random / 4))
     }
@@ -443,8 +445,8 @@ package struct RunSchedule: Sendable {
     other?.remaining(at: now) ?? .zero > one?.remaining(at: now) ?? .zero ? other : one
   }
 
-  /// What an earlier process was asked for. A clock that was set back makes it no longer than it was when it began, nor than a
-  /// server may ask for.
+  /// Returns the wait that an earlier process was asked for. A clock that was set back makes it no longer than it was at the
+  /// beginning, and no longer than a server may ask for.
   private func held(until: Timestamp?, now: Moment) -> Wait? {
     guard let until, until > now.wall else { return nil }
     let begun = max(now.wall, history.lastAttempt ?? now.wall)

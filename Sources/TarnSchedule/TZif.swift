@@ -1,29 +1,29 @@
 import TarnCore
 
-/// Reads time zone files (RFC 8536): versions 1 to 4, with the rules in the footer. Total: damaged bytes are an error.
+/// Reads time zone files (RFC 8536): versions 1 to 4, with the rules in the footer. Damaged bytes are an error.
 package enum TZif {
-  /// Why bytes are not taken as a zone's rules.
+  /// Why bytes are not accepted as the rules of a zone.
   package enum Fault: Error, Hashable, Sendable {
     case notTZif
     case unknownVersion(UInt8)
     /// The bytes end too early, or a count is impossible.
     case truncated
-    /// Transitions that do not ascend, or that name a type which is not there.
+    /// Transitions are not ascending, or name a missing type.
     case disordered
-    /// Clocks that are further off UTC than RFC 8536 has it.
+    /// Clocks are further off UTC than RFC 8536 allows.
     case offset
-    /// Files that count leap seconds (`right/`): the system's clock does not.
+    /// The file counts leap seconds (`right/`), which the system's clock does not.
     case leapSeconds
     case footer
   }
 
-  /// - Parameter bytes: a whole file.
+  /// - Parameter bytes: the bytes of a whole file.
   package static func parse(_ bytes: [UInt8]) throws(Fault) -> TimeZoneRules {
     let first = try Header(bytes, at: 0)
     guard first.version >= UInt8(ascii: "2") else {
       return try rules(bytes, first, timeSize: 4, footer: nil)
     }
-    // The first block is for readers that know no other.
+    // The first block is for readers that know only version 1.
     let second = try Header(bytes, at: first.end(timeSize: 4))
     let end = second.end(timeSize: 8)
     guard end <= bytes.count else { throw .truncated }
@@ -33,7 +33,7 @@ package enum TZif {
   private struct Header {
     let version: UInt8
     let start: Int
-    // Counts of 32 bits: sums of their products fit into 64.
+    // The counts have 32 bits, so that sums of their products fit into 64.
     let utCount: Int
     let standardCount: Int
     let leapCount: Int
@@ -91,7 +91,7 @@ package enum TZif {
     return TimeZoneRules(transitions: transitions, offsets: offsets, footer: footer)
   }
 
-  /// A line between two line ends; an empty one says nothing about the years to come.
+  /// Reads the line between two line ends. An empty line says nothing about later years.
   private static func footer(_ bytes: ArraySlice<UInt8>) throws(Fault) -> PosixZone? {
     let newline = UInt8(ascii: "\n")
     guard bytes.first == newline, let end = bytes.dropFirst().firstIndex(of: newline) else { throw .footer }
@@ -101,7 +101,7 @@ package enum TZif {
     return zone
   }
 
-  /// Big-endian, signed.
+  /// Reads a signed big-endian number.
   private static func number(_ bytes: [UInt8], at start: Int, size: Int) -> Int64 {
     let value = bytes[start..<start + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     return size == 4 ? Int64(Int32(truncatingIfNeeded: value)) : Int64(bitPattern: value)
@@ -109,7 +109,7 @@ package enum TZif {
 }
 
 extension TZif.Fault {
-  /// For people: `the file ends too early`.
+  /// The message for people, such as `the file ends too early`.
   package var message: String {
     switch self {
     case .notTZif: "it is no time zone file"

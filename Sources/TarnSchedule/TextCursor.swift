@@ -1,6 +1,6 @@
 import TarnCore
 
-/// A place in a short ASCII text that is being read.
+/// A position in a short ASCII text that is being read.
 struct TextCursor {
   private var bytes: [UInt8]
   private(set) var offset = 0
@@ -15,31 +15,31 @@ struct TextCursor {
 
   var peekSecond: UInt8? { offset + 1 < bytes.count ? bytes[offset + 1] : nil }
 
-  /// What is not read yet.
+  /// The text that is not read yet.
   var rest: String { String(decoding: bytes[offset...], as: UTF8.self) }
 
-  /// The rest, safe to print.
+  /// The rest of the text, safe to print.
   var shown: String { Printable.escape(rest) }
 
-  /// What follows the last space, and where it begins; nil without a space.
+  /// The word after the last space, and its position; `nil` without a space.
   var lastWord: (text: String, offset: Int)? {
     guard let space = bytes.lastIndex(of: UInt8(ascii: " ")) else { return nil }
     return (String(decoding: bytes[(space + 1)...], as: UTF8.self), space + 1)
   }
 
-  /// Forgets all from `end` on.
+  /// Drops everything from `end` on.
   mutating func cut(at end: Int) {
     bytes.removeSubrange(end...)
   }
 
-  /// - Returns: whether the text goes on so; then it is passed over.
+  /// - Returns: true when the text continues with these words, which are skipped then.
   mutating func consume(_ text: StaticString) -> Bool {
     let found = text.withUTF8Buffer { bytes[offset...].starts(with: $0) }
     if found { offset += text.utf8CodeUnitCount }
     return found
   }
 
-  /// Like `take`, whatever the case of ASCII letters; `lowercased` is in lower case.
+  /// Skips a word without regard to the case of ASCII letters, like `consume`. `lowercased` must be in lower case.
   mutating func takeWord(_ lowercased: String) -> Bool {
     let wanted = lowercased.utf8
     guard bytes.count - offset >= wanted.count,
@@ -53,7 +53,7 @@ struct TextCursor {
     while peek == UInt8(ascii: " ") { offset += 1 }
   }
 
-  /// Digits, at least one.
+  /// Reads at least one digit.
   mutating func number(
     most: Int, _ reason: String, _ example: String
   ) throws(ScheduleTextError) -> Int {
@@ -68,7 +68,7 @@ struct TextCursor {
     return value
   }
 
-  /// The digits after a decimal point, at least one, as millionths; the seventh one rounds.
+  /// Reads at least one digit after a decimal point, in millionths; the seventh one rounds.
   mutating func millionths() throws(ScheduleTextError) -> Int {
     let start = offset
     var value = 0
@@ -98,7 +98,7 @@ struct TextCursor {
   }
 }
 
-/// Days of the week as a set: bit 0 is Monday.
+/// Reads and writes sets of days of the week: bit 0 is Monday.
 enum Weekdays {
   static let all: UInt8 = 127
   static let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -106,9 +106,9 @@ enum Weekdays {
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
   ]
 
-  /// `Mon..Fri,Sun ` with the spaces after it; nothing when the text does not begin with a day.
+  /// Reads days such as `Mon..Fri,Sun ` with the spaces after them; nothing when the text does not begin with a day.
   ///
-  /// - Returns: the days; 0 for none or for all of them.
+  /// - Returns: the days; 0 for none and for all.
   static func parse(_ text: inout TextCursor) throws(ScheduleTextError) -> UInt8 {
     var days: UInt8 = 0
     var rangeStart: Int?
@@ -159,7 +159,7 @@ enum Weekdays {
     return nil
   }
 
-  /// Whether a day of the week stands at the front, in any spelling.
+  /// Returns whether the text begins with a day of the week, in any spelling.
   static func begin(_ text: String) -> Bool {
     var cursor = TextCursor(text)
     do throws(ScheduleTextError) {
@@ -169,7 +169,7 @@ enum Weekdays {
     }
   }
 
-  /// `Mon..Wed,Sat,Sun`.
+  /// Returns days as text, such as `Mon..Wed,Sat,Sun`.
   static func text(_ days: UInt8) -> String {
     var parts: [String] = []
     var day = 0

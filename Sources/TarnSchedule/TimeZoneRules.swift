@@ -1,20 +1,20 @@
 import TarnCore
 
-/// What the clocks of one place show at each moment. A value: read from TZif bytes once, asked often.
+/// The offsets of the clocks of one place. A value: read once from TZif bytes, used often.
 ///
-/// Seconds are those of `Timestamp`, without leap seconds. A local time is the number of seconds that UTC would call
-/// by the same date and time.
+/// Seconds are those of `Timestamp`, without leap seconds. A local time is the number of seconds that UTC has at the same date and
+/// time.
 package struct TimeZoneRules: Hashable, Sendable {
-  /// Moments from which another offset holds, ascending.
+  /// The moments at which another offset begins, ascending.
   let transitions: [Int64]
-  /// Seconds east of UTC: before the first transition, and from each one on; one more than transitions.
+  /// The offsets in seconds east of UTC, before the first transition and from each one on; one more than transitions.
   let offsets: [Int32]
-  /// What holds after the last transition; nil for the last offset.
+  /// The rules after the last transition; `nil` to keep the last offset.
   let footer: PosixZone?
 
   package static let utc = TimeZoneRules(transitions: [], offsets: [0], footer: nil)
 
-  /// Beyond it no zone's clocks are off UTC: RFC 8536 3.2.
+  /// The limit of all offsets (RFC 8536 3.2), in seconds.
   static let mostOffset = 26 * 3600
 
   init(transitions: [Int64], offsets: [Int32], footer: PosixZone?) {
@@ -23,14 +23,14 @@ package struct TimeZoneRules: Hashable, Sendable {
     self.footer = footer
   }
 
-  /// Seconds east of UTC at a moment. O(log transitions).
+  /// Returns the offset at a moment in seconds east of UTC. O(log transitions).
   package func offset(at seconds: Int64) -> Int {
     let index = transitionsUpTo(seconds)
     if index == transitions.count, let footer { return footer.offset(at: seconds) }
     return Int(offsets[index])
   }
 
-  /// The first moment after `seconds` from which another rule may hold; nil when there is none. The offset need not
+  /// Returns the first moment after `seconds` at which another rule may begin; `nil` when there is none. The offset need not
   /// differ.
   package func nextTransition(after seconds: Int64) -> Int64? {
     let index = transitionsUpTo(seconds)
@@ -38,8 +38,8 @@ package struct TimeZoneRules: Hashable, Sendable {
     return footer?.nextTransition(after: seconds)
   }
 
-  /// The moments at which clocks show that local time, ascending: none when they leave it out, two or more when they are
-  /// put back over it.
+  /// Returns the moments at which clocks show that local time, ascending: none when they skip it, two or more when they are set
+  /// back over it.
   func instants(local: Int64) -> [Int64] {
     var instants: [Int64] = []
     var start = local - Int64(Self.mostOffset)
@@ -52,7 +52,7 @@ package struct TimeZoneRules: Hashable, Sendable {
     return instants
   }
 
-  /// The first local time that clocks show when they have left out `local`: where the first span begins later than that.
+  /// Returns the first local time that clocks show after skipping `local`.
   func endOfGap(local: Int64) -> Int64 {
     var start = local - Int64(Self.mostOffset)
     while let next = nextTransition(after: start), next <= local + Int64(Self.mostOffset) {
@@ -63,7 +63,7 @@ package struct TimeZoneRules: Hashable, Sendable {
     return local + 1
   }
 
-  /// How many transitions have happened by then.
+  /// Returns the number of transitions up to that moment.
   private func transitionsUpTo(_ seconds: Int64) -> Int {
     var low = 0
     var high = transitions.count
@@ -77,7 +77,7 @@ package struct TimeZoneRules: Hashable, Sendable {
 
 /// The name of a zone in the time zone database, which becomes a path below its directory.
 package enum TimeZoneName {
-  /// Whether the name cannot lead out of the directory: letters, digits, `+`, `-`, `_` in parts between single slashes.
+  /// Returns whether the name cannot lead out of the directory: letters, digits, `+`, `-`, `_` in parts between single slashes.
   package static func isSafe(_ name: String) -> Bool {
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     return name.utf8.count <= 255

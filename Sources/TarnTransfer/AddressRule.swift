@@ -1,9 +1,9 @@
 import Glibc
 
-/// Which addresses a public source may not send Tarn to. Looked at when the socket is made, so that what counts is
-/// the answer of the resolver and not how the URL spells it.
+/// The addresses that a public source may not send Tarn to. They are checked when the socket is made, so that the resolver's answer
+/// counts and not the spelling in the URL.
 enum AddressRule {
-  /// Whether the address is private, local, reserved, or hides another one. True for families but IPv4 and IPv6.
+  /// Returns whether the address is private, local, reserved, or hides another one. True for families other than IPv4 and IPv6.
   static func isPrivate(_ address: UnsafePointer<sockaddr>, length: Int) -> Bool {
     let raw = UnsafeRawBufferPointer(start: address, count: length)
     switch Int32(address.pointee.sa_family) {
@@ -16,7 +16,7 @@ enum AddressRule {
     }
   }
 
-  /// - Parameter bytes: four, in network order.
+  /// - Parameter bytes: four bytes in network order.
   static func isPrivate(v4 bytes: [UInt8]) -> Bool {
     switch (bytes[0], bytes[1], bytes[2]) {
     case (0, _, _), (10, _, _), (127, _, _): true  // this network, private, loopback
@@ -29,7 +29,7 @@ enum AddressRule {
     }
   }
 
-  /// - Parameter bytes: sixteen, in network order.
+  /// - Parameter bytes: sixteen bytes in network order.
   static func isPrivate(v6 bytes: [UInt8]) -> Bool {
     // ::/96 holds the unspecified address, loopback and the old IPv4-compatible form; ::ffff:0:0/96 is IPv4-mapped.
     if bytes[0..<10].allSatisfy({ $0 == 0 }) { return true }
@@ -44,7 +44,7 @@ enum AddressRule {
     }
   }
 
-  /// `192.0.2.1` or `2001:db8::1`, for messages.
+  /// Returns the address as text for messages: `192.0.2.1` or `2001:db8::1`.
   static func text(_ address: UnsafePointer<sockaddr>, length: Int) -> String {
     var host = [CChar](repeating: 0, count: 64)
     let code = getnameinfo(

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// Cookies that outlive their exchanges. Each goes back only to the host that set it: without a list of public suffixes nothing
-/// tells whose a wider domain is. Network thread only.
+/// Cookies that outlive their exchanges. Each goes back only to the host that set it: without a list of public suffixes, nothing
+/// tells who owns a wider domain. Network thread only.
 final class HostCookies {
   private static let mostHosts = 1000
   private var hosts: [String: ChainCookies] = [:]
@@ -12,7 +12,7 @@ final class HostCookies {
     hosts[host, default: ChainCookies()].store(lines, from: url, now: now, isHostOnly: true)
   }
 
-  /// The `Cookie` field for a hop, with what the chain has that is not here.
+  /// Returns the `Cookie` field for a hop, with the cookies of the chain that are not stored here.
   func header(for url: SourceURL, with chain: String?) -> String? {
     guard let own = hosts[url.origin.host]?.header(for: url) else { return chain }
     func names(_ text: String) -> [(Substring, Substring)] {
@@ -27,15 +27,15 @@ final class HostCookies {
   }
 }
 
-/// Cookies that the servers of one chain of redirects set, for its later hops (RFC 6265). They end with the exchange.
+/// Cookies that the servers of one chain of redirects set, for its later hops (RFC 6265). They are dropped with the exchange.
 ///
-/// There is no list of public suffixes here: a cookie for one reaches no further than the hosts that the chain leads to.
+/// There is no list of public suffixes. A cookie for one reaches only the hosts that the chain leads to.
 struct ChainCookies: Equatable, Sendable {
   private struct Cookie: Equatable {
     var name: String
     var value: String
     var domain: String
-    /// Only for the host that set it.
+    /// True when the cookie goes only to the host that set it.
     var isHostOnly: Bool
     var path: String
     var isSecure: Bool
@@ -46,22 +46,22 @@ struct ChainCookies: Equatable, Sendable {
   }
 
   static let most = 50
-  /// Bytes of a name and its value.
+  /// The most bytes of a name and its value.
   static let longest = 4096
-  /// Bytes of a request header.
+  /// The most bytes of the request header.
   static let longestHeader = 8190
 
   private var cookies: [Cookie] = []
 
   var isEmpty: Bool { cookies.isEmpty }
 
-  /// Takes what one answer set.
+  /// Stores the cookies of one answer.
   ///
   /// - Parameters:
   ///   - lines: the values of its `Set-Cookie` fields.
-  ///   - url: what was asked for.
-  ///   - now: wall time, by which a cookie that is over is taken away.
-  ///   - isHostOnly: they go back to this host alone, whatever domain they name.
+  ///   - url: the URL of the request.
+  ///   - now: the wall time, by which an expired cookie is removed.
+  ///   - isHostOnly: true when the cookies go back only to this host, whatever domain they name.
   mutating func store(_ lines: [String], from url: SourceURL, now: Timestamp, isHostOnly: Bool = false) {
     for line in lines {
       guard case (var cookie, let isOver)? = Self.read(line, from: url, now: now) else { continue }
@@ -77,9 +77,9 @@ struct ChainCookies: Equatable, Sendable {
     }
   }
 
-  /// The value of the `Cookie` field for a hop: longer paths first, then in the order they came (RFC 6265 5.4).
+  /// Returns the value of the `Cookie` field for a hop: longer paths first, then in the order they came (RFC 6265 5.4).
   ///
-  /// - Returns: nil for no field.
+  /// - Returns: `nil` for no field.
   func header(for url: SourceURL) -> String? {
     let text = pairs(for: url)
     return text.isEmpty ? nil : text
@@ -103,7 +103,7 @@ struct ChainCookies: Equatable, Sendable {
     return text
   }
 
-  /// - Returns: nil for what is no cookie, or not this host's to set (RFC 6265 5.2, 5.3).
+  /// - Returns: `nil` for a line that is no cookie, or that this host may not set (RFC 6265 5.2, 5.3).
   private static func read(
     _ line: String, from url: SourceURL, now: Timestamp
   ) -> (Cookie, isOver: Bool)? {
@@ -147,7 +147,7 @@ struct ChainCookies: Equatable, Sendable {
     return !isHostOnly && host.hasSuffix("." + domain) && !isAddress(host)
   }
 
-  /// IPv6 addresses have their brackets; no name ends in a digit alone.
+  /// Returns whether a host is an address. IPv6 addresses have brackets, and no host name has digits alone as its last label.
   private static func isAddress(_ host: String) -> Bool {
     host.hasPrefix("[") || host.split(separator: ".").last?.utf8.allSatisfy { 0x30...0x39 ~= $0 } ?? false
   }

@@ -2,34 +2,34 @@ import DequeModule
 import TarnCore
 import TarnRuntime
 
-/// One client of a network thread: what all its exchanges share. Network thread only.
+/// One client of a network thread, with what all its exchanges share. Network thread only.
 final class Client {
   let id: ClientID
-  /// For fair turns.
+  /// The name of the mirror, for fair turns.
   let mirror: String
   private(set) var settings: NetworkSettings
   let clock: any Clock
   let budget: TransferBudget
-  /// By which the budget knows it.
+  /// The number of the client in the budget.
   let number: UInt64
-  /// The feed's own origin.
+  /// The origin of the feed.
   let trusted: Origin?
-  /// Of every hop.
+  /// The options of every hop.
   private(set) var options: [CurlOption] {
     didSet { optionsNumber &+= 1 }
   }
-  /// Another one whenever the options change.
+  /// A number that changes with the options.
   private(set) var optionsNumber: UInt64 = 0
-  /// Hops that found a bucket empty, in the order they asked.
+  /// Hops that found the rate bucket empty, in the order they asked.
   var throttled = Deque<Hop>()
-  /// Origins on private addresses that requests asked for by their own URLs.
+  /// Private origins that requests asked for by their own URLs.
   var privateOrigins: Set<Origin> = []
   private var shared: SharedPace?
   private var bucket: RateBucket?
   let dates = HeaderDates()
-  /// Of all its exchanges, where the settings say so.
+  /// The cookies of all exchanges, where the settings keep them.
   let cookies = HostCookies()
-  /// Those that took bytes in this turn.
+  /// The exchanges that took bytes in this turn.
   private var fresh: [Exchange] = []
 
   init(
@@ -67,7 +67,7 @@ final class Client {
 
   // MARK: Rate
 
-  /// What is owed to the old rate is forgotten: a buffer at most.
+  /// Sets the client's rate. The debt to the old rate, one buffer at most, is forgotten.
   func setRate(_ rate: UInt64?) {
     settings.rate = rate
     options = CurlOption.fixed(settings, shared: shared)
@@ -79,14 +79,14 @@ final class Client {
     options = CurlOption.fixed(settings, shared: pace)
   }
 
-  /// The option that holds for running hops, too.
+  /// The option that is also changed for running hops.
   var lowSpeed: CurlOption { CurlOption.lowSpeed(settings, shared) }
 
   func refill(now: Instant) {
     bucket?.refill(now: now)
   }
 
-  /// Whether both rates, the client's and that of all together, let bytes pass.
+  /// True when both rates, the client's and the shared one, let bytes pass.
   var mayTake: Bool { bucket?.isOpen ?? true && (!budget.isShared || budget.mayTake) }
 
   func spend(_ bytes: Int) {
@@ -94,6 +94,6 @@ final class Client {
     if budget.isShared { budget.spend(bytes, of: mirror) }
   }
 
-  /// Until its own bucket opens.
+  /// The milliseconds until the client's own bucket opens.
   var millisecondsToOpen: Int32 { bucket?.millisecondsToOpen ?? 0 }
 }

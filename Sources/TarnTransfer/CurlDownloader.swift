@@ -3,17 +3,17 @@ import Glibc
 package import TarnCore
 package import TarnRuntime
 
-/// Downloads over libcurl for one client: a pass, with limits, a rate and receivers of its own. Its thread and multi handle
-/// are its own, too, or those of a `DownloaderPool`.
+/// Downloads over libcurl for one client: a pass, with its own limits, rate and receivers. The thread and the multi handle are its
+/// own as well, or those of a `DownloaderPool`.
 ///
-/// A receiver started after `shutDown()` hears `.cancelled` on the caller's thread, before `start` returns.
+/// A receiver started after `shutDown()` gets `.cancelled` on the caller's thread, before `start` returns.
 package final class CurlDownloader: Downloading {
   private let thread: NetworkThread
   private let client: ClientID
   private let mirror: String
   private let proxy: String?
   private let left = Gate()
-  /// Called once the client has left; nil when the thread is its own.
+  /// Called when the client has left; `nil` when the thread is its own.
   private let giveBack: (@Sendable () -> Void)?
 
   /// Starts a thread for this client alone.
@@ -64,15 +64,15 @@ package final class CurlDownloader: Downloading {
     return thread.budget.change { $0.rest(at: Route(origin: origin, proxy: proxy), mirror: mirror) }
   }
 
-  /// Sets the rate of this client, also for what runs. Any thread.
+  /// Sets the rate of this client, also for running exchanges. Any thread.
   ///
-  /// - Parameter bytesPerSecond: nil for no limit.
+  /// - Parameter bytesPerSecond: the rate; `nil` for no limit.
   package func setRate(_ bytesPerSecond: UInt64?) {
     thread.inbox.put(.setRate(client, bytesPerSecond))
   }
 
-  /// Ends this client's exchanges and nobody else's. From a receiver's callback it only asks for the end: the thread cannot
-  /// wait for itself.
+  /// Ends this client's exchanges and no others. From a receiver's callback it only requests the end, since the thread cannot wait
+  /// for itself.
   package func shutDown() {
     let isFirst = thread.inbox.leave(client, left)
     if !thread.isCurrent { left.wait() }
@@ -83,13 +83,13 @@ package final class CurlDownloader: Downloading {
     }
   }
 
-  /// Makes libcurl ready and takes out of the environment what would steer it. Once per process, best before other
+  /// Initialises libcurl and removes the environment variables that would steer it. Call it once per process, best before other
   /// threads start; later calls do nothing.
   package static func prepareProcess() {
     _ = prepared
   }
 
-  /// SSLKEYLOGFILE would write session keys to a file; the rest would send traffic elsewhere.
+  /// The removed variables. SSLKEYLOGFILE would write session keys to a file; the others would send traffic elsewhere.
   static let unwelcomeVariables = [
     "SSLKEYLOGFILE", "CURL_CA_BUNDLE", "http_proxy", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "FTP_PROXY",
     "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY", "HTTP_PROXY",

@@ -1,44 +1,43 @@
 import CurlShim
 import TarnCore
 
-/// Bounds that no setting moves.
+/// The limits that no setting changes.
 enum CurlLimits {
-  /// Body bytes per callback at most.
+  /// The most body bytes per callback.
   static let buffer = 256 << 10
-  /// Header bytes of one hop, informational responses and trailers included.
+  /// The most header bytes of one hop, including informational responses and trailers.
   static let headerBytes = 300 << 10
   static let headerLines = 5000
-  /// libcurl's own bound of one header line (CURL_MAX_HTTP_HEADER).
+  /// libcurl's own limit of one header line (CURL_MAX_HTTP_HEADER).
   static let headerLine = 100 << 10
-  /// A body that nobody wants is read up to here to keep its connection; a longer one costs the connection.
+  /// The most bytes of an unwanted body that are read to keep its connection. A longer body costs the connection.
   static let drained: UInt64 = 64 << 10
-  /// What the kernel may hold unread of a near peer's body: it goes with the process when that is killed, and is fetched twice. From
-  /// farther away so little would cost speed.
+  /// The most unread bytes that the kernel holds of a near peer's body. They are lost when the process is killed, and are then
+  /// fetched twice. For distant peers so small a buffer would cost speed.
   static let receiveBuffer: Int32 = 256 << 10
-  /// Microseconds.
+  /// The round-trip time below which a peer is near, in microseconds.
   static let nearestRoundTrip = 300
-  /// Retry-After at most: 7 days.
+  /// The most seconds of a Retry-After: 7 days.
   static let retryAfter: Int64 = 7 * 86_400
 }
 
-/// A rate that several clients share, and among how many transfers at most.
+/// A rate that several clients share, and the most transfers that share it.
 struct SharedPace: Equatable, Sendable {
-  /// Bytes per second.
+  /// The rate in bytes per second.
   var rate: UInt64
   var places: Int
 }
 
-/// One libcurl option: what it is set to and why. Every option that Tarn sets is in this file.
+/// A libcurl option with its value and reason. Every option that Tarn sets is in this file.
 ///
-/// Left at their defaults on purpose: FAILONERROR (a status is a result), ACCEPT_ENCODING and TRANSFER_ENCODING (no
-/// decoding: bodies are stored as sent, feeds are decoded under TarnFeeds' bounds), RESUME_FROM and RANGE (libcurl's
-/// own check ends a resumed transfer that answers 200; Tarn sends the header itself and lets the receiver decide),
-/// MAX_RECV_SPEED (RateBucket), SHARE (one multi handle is one domain of credentials, see DownloaderPool), HSTS and ALTSVC (a mirror
-/// goes where its feed says).
+/// Left at their defaults on purpose: FAILONERROR (a status is a result), ACCEPT_ENCODING and TRANSFER_ENCODING (no decoding:
+/// bodies are stored as sent, feeds are decoded under TarnFeeds' bounds), RESUME_FROM and RANGE (libcurl's own check ends a resumed
+/// transfer that answers 200; Tarn sends the header itself and lets the receiver decide), MAX_RECV_SPEED (RateBucket), SHARE (one
+/// multi handle is one domain of credentials, see DownloaderPool), HSTS and ALTSVC (a mirror goes where its feed says).
 struct CurlOption {
   enum Value: Equatable {
     case long(Int)
-    /// nil for the option's default.
+    /// A text; `nil` for the option's default.
     case text(String?)
   }
 
@@ -60,8 +59,8 @@ struct CurlOption {
   }
 }
 
-/// What all options and headers of a plain request follow from, but for its URL: without a condition, a range, a cap, and secrets
-/// that libcurl looks up by the host.
+/// The facts that determine all options and headers of a plain request, except its URL. A plain request has no condition, range,
+/// cap or secrets that libcurl looks up by the host.
 struct HopSetup: Equatable {
   private let client: ClientID
   private let options: UInt64
@@ -69,11 +68,11 @@ struct HopSetup: Equatable {
   private let isSecure: Bool
   private let encoding: DownloadRequest.Encoding
 
-  /// nil where there is more to set.
+  /// Returns `nil` where there is more to set.
   init?(_ exchange: Exchange, isTrusted: Bool) {
     let request = exchange.request
     let client = exchange.client
-    // Where it is led to is judged anew: see `hop`.
+    // Redirect targets are judged anew: see `hop`.
     if exchange.isLedAway, client.settings.allowsAskedPrivateAddresses { return nil }
     guard request.offset == 0, exchange.cookies.isEmpty, request.accept == nil, request.ifNoneMatch == nil,
       request.ifModifiedSince == nil, request.headers.isEmpty, request.method == nil,
@@ -89,17 +88,17 @@ struct HopSetup: Equatable {
 }
 
 extension CurlOption {
-  /// The same for every exchange of a client while the rates stay as they are.
+  /// Returns the options that are the same for every exchange of a client, as long as the rates stay as they are.
   ///
-  /// - Parameter shared: the rate of all clients together; nil for none.
+  /// - Parameter shared: the rate of all clients together; `nil` for none.
   static func fixed(_ settings: NetworkSettings, shared: SharedPace? = nil) -> [CurlOption] {
     safety(settings) + patience(settings) + connection(settings)
       + [lowSpeed(settings, shared), buffer(settings, shared)]
   }
 
-  /// Also set on running transfers when a rate changes.
+  /// Returns the low-speed limit, which is also set on running transfers when a rate changes.
   static func lowSpeed(_ settings: NetworkSettings, _ shared: SharedPace?) -> CurlOption {
-    // Under a rate limit a fair share may be less than the low-speed limit: half the share is still alive.
+    // Under a rate limit a fair share may be less than the low-speed limit. Half of the share still counts as alive.
     let own = settings.rate.map { $0 / UInt64(max(1, settings.connections)) / 2 } ?? .max
     let common = shared.map { $0.rate / UInt64(max(1, $0.places)) / 2 } ?? .max
     return .init(
@@ -154,20 +153,20 @@ extension CurlOption {
     ]
   }
 
-  /// Of one hop of one exchange.
+  /// Returns the options of one hop of an exchange.
   ///
   /// - Parameters:
-  ///   - isTrusted: whether the hop goes to the feed's own origin, the only one that gets the user's headers.
-  ///   - isLedAway: whether a redirect led to another origin than the one that was asked.
-  ///   - secondsLeft: of the exchange's cap, at least 1; nil for no cap.
-  ///   - cookies: what the chain's earlier hops set for this one.
+  ///   - isTrusted: true when the hop goes to the feed's own origin, the only one that gets the user's headers.
+  ///   - isLedAway: true when a redirect led to another origin than the requested one.
+  ///   - secondsLeft: the rest of the exchange's time, at least 1; `nil` for no limit.
+  ///   - cookies: the cookies that earlier hops of the chain set for this one.
   static func hop(
     _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, isLedAway: Bool = false, secondsLeft: Int?,
     cookies: String? = nil
   ) -> [CurlOption] {
     var options: [CurlOption] = [
       .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL"),
-      // Over plain HTTP, libcurl 7.88 wakes those that wait only when the first transfer is over.
+      // Over plain HTTP, libcurl 7.88 wakes waiting transfers only when the first one is over.
       .init(
         CURLOPT_PIPEWAIT, .long(url.origin.scheme.isSecure ? 1 : 0),
         "wait for a connection that may multiplex, where ALPN can say so"),
@@ -202,9 +201,9 @@ extension CurlOption {
     return options
   }
 
-  /// What a single request, or a single host, has otherwise than all others.
+  /// Returns the options that are particular to a single request or host.
   ///
-  /// - Parameter isGet: a redirect has made a GET of it.
+  /// - Parameter isGet: true when a redirect has changed the method to GET.
   static func own(
     _ request: DownloadRequest, of url: SourceURL, isGet: Bool, _ settings: NetworkSettings
   ) -> [CurlOption] {
@@ -232,7 +231,7 @@ extension CurlOption {
     return options
   }
 
-  /// Options of the multi handle.
+  /// Returns the options of the multi handle.
   static func multi(_ places: PlaceLimits) -> [(CURLMoption, Int, reason: String)] {
     [
       (
@@ -246,24 +245,24 @@ extension CurlOption {
     ]
   }
 
-  /// The request header lines of one hop.
+  /// Returns the request header lines of one hop.
   ///
   /// - Parameters:
-  ///   - isTrusted: it goes to the origin that gets the headers of the settings.
-  ///   - isLedAway: it goes to another origin than that of the request's URL.
-  ///   - cookies: as for `hop`; a `Cookie` line of the user's keeps libcurl from sending them.
+  ///   - isTrusted: true when it goes to the origin that gets the headers of the settings.
+  ///   - isLedAway: true when it goes to another origin than that of the request's URL.
+  ///   - cookies: as for `hop`. A `Cookie` line of the user's keeps libcurl from sending them.
   static func headers(
     _ request: DownloadRequest, isTrusted: Bool, isLedAway: Bool = false, settings: NetworkSettings,
     cookies: String? = nil
   ) -> [String] {
     var lines = ["Accept: \(request.accept ?? "*/*")"]
-    // Encoded bytes are of use to a feed only; asking for identity keeps proxies from encoding files.
+    // Only feeds can use encoded bytes. Asking for identity keeps proxies from encoding files.
     lines.append("Accept-Encoding: \(request.encoding == .gzipAsked ? "gzip" : "identity")")
     if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
     if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
     if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
-    // What libcurl says by itself of a body: whoever gives one says what it is.
+    // Removes the headers that libcurl adds for a body: its author says what it is.
     if request.method != nil { lines += ["Expect:", "Content-Type:"] }
     let own = (isTrusted ? settings.headers : []) + (isLedAway ? [] : request.headers)
     lines += own.filter(HeaderValue.isSafe).map { line in

@@ -1,13 +1,13 @@
 package import TarnCore
 package import TarnRuntime
 
-/// Downloaders of several passes over few threads, under one budget. Any thread may call.
+/// Makes downloaders for several passes over few threads, under one budget. Any thread may call.
 ///
-/// Clients without secrets share a thread and its connections, apart by authorities, proxy and by whether they may reach
-/// private addresses: a connection that is used again is not judged again. A client with secrets has a thread and
-/// connections of its own. A thread ends with its last client.
+/// Clients without secrets share a thread and its connections. They are separated by authorities, by proxy, and by whether they may
+/// reach private addresses, since a reused connection is not judged again. A client with secrets has a thread and connections of
+/// its own. A thread ends with its last client.
 package final class DownloaderPool: Sendable {
-  /// What clients of one thread have in common.
+  /// What the clients of one thread have in common.
   private struct Domain: Hashable {
     let caFile: String?
     let proxy: String?
@@ -35,13 +35,13 @@ package final class DownloaderPool: Sendable {
     self.clock = clock
   }
 
-  /// A downloader for one pass; its `shutDown()` gives back what it has.
+  /// Makes a downloader for one pass. Its `shutDown()` gives back what it has.
   ///
   /// - Parameters:
-  ///   - mirror: whose turns its exchanges take; a mirror keeps its turns from pass to pass.
-  ///   - priority: nil for the one that the mirror has.
-  ///   - readsFiles: its sources are `file:` URLs. They are read on the thread, and a file system that hangs must hold up
-  ///     nobody else.
+  ///   - mirror: the mirror whose turns its exchanges take. A mirror keeps its turns from pass to pass.
+  ///   - priority: the new priority; `nil` to keep the mirror's.
+  ///   - readsFiles: true when its sources are `file:` URLs. They are read on a thread of its own, so that a hanging file system
+  ///     holds up nobody else.
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when a thread or libcurl's handles cannot be made.
   package func downloader(
     mirror: String, settings: NetworkSettings, priority: TransferPriority? = nil, readsFiles: Bool = false
@@ -56,7 +56,7 @@ package final class DownloaderPool: Sendable {
     return CurlDownloader(on: thread, settings: settings, mirror: mirror) { self.giveBack(domain) }
   }
 
-  /// Threads that clients share now.
+  /// The number of threads that clients share now.
   var sharedThreads: Int { shared.withLock { $0.count } }
 
   private func makeThread() throws(DownloadFailure) -> NetworkThread {
@@ -65,14 +65,14 @@ package final class DownloaderPool: Sendable {
 
   private func borrow(_ domain: Domain) throws(DownloadFailure) -> NetworkThread {
     if let thread = join(domain, nil) { return thread }
-    // Not under the lock. Two may come at once; then one thread has nothing to do.
+    // The thread is made without the lock. When two are made at once, one is closed again.
     let thread = try makeThread()
     guard let other = join(domain, thread), other !== thread else { return thread }
     thread.close()
     return other
   }
 
-  /// - Returns: the thread that there is, or else the new one.
+  /// - Returns: the existing thread, or else the new one.
   private func join(_ domain: Domain, _ new: NetworkThread?) -> NetworkThread? {
     shared.withLock { shared in
       if let thread = shared[domain]?.thread {

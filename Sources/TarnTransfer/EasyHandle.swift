@@ -1,20 +1,21 @@
 import CurlShim
 import Glibc
 
-/// One libcurl easy handle with what must outlive its transfer. Reused from hop to hop; network thread only.
+/// A libcurl easy handle with the data that must outlive its transfer. Reused from hop to hop; network thread only.
 final class EasyHandle {
   let easy: UnsafeMutableRawPointer
   private let guards: FloodGuard
   private let errorBuffer: UnsafeMutablePointer<CChar>
   private var headers: UnsafeMutablePointer<curl_slist>?
-  /// What it is set up for, when the last transfer left all as it was set.
+  /// The present setup, when the last transfer left it unchanged.
   private var setup: HopSetup?
-  /// Transfers since then.
+  /// Transfers since the setup.
   private var uses = 0
-  /// libcurl counts how often a handle's request had to be sent again, gives up at the sixth, and starts anew at a reset only.
+  /// The most transfers with one setup. libcurl counts how often a handle's request is resent, gives up at the sixth, and resets
+  /// the count only with the handle.
   private static let mostUses = 32
 
-  /// - Returns: nil when there is no memory.
+  /// - Returns: `nil` when there is no memory.
   init?(_ guards: FloodGuard) {
     self.guards = guards
     guard let easy = curl_easy_init() else { return nil }
@@ -29,9 +30,9 @@ final class EasyHandle {
     errorBuffer.deallocate()
   }
 
-  /// Sets up the next hop when it differs from the last one in nothing but its URL: thirty options stay as they are.
+  /// Sets up the next hop when it differs from the last one only by its URL: thirty options stay as they are.
   ///
-  /// - Parameter hop: what the callbacks report to; must live until the transfer is removed.
+  /// - Parameter hop: the hop that the callbacks report to; must live until the transfer is removed.
   /// - Returns: false when the handle was set up for something else, or its last transfer failed.
   func prepareAgain(_ setup: HopSetup, url: String, hop: Hop) -> Bool {
     guard self.setup == setup, uses < Self.mostUses else { return false }
@@ -40,16 +41,16 @@ final class EasyHandle {
     return tarn_curl_set_text(easy, CURLOPT_URL, url) == CURLE_OK && setCallbacks(hop) == CURLE_OK
   }
 
-  /// After a transfer that did not end well, or had to connect, all is set anew.
+  /// Forces a new setup, after a transfer that failed or had to connect.
   func forgetSetup() {
     setup = nil
   }
 
-  /// Forgets the last hop and sets up the next.
+  /// Forgets the last hop and sets up the next one.
   ///
   /// - Parameters:
-  ///   - setup: what `options` and `lines` follow from, but for the URL; nil where more than that is in them.
-  ///   - hop: what the callbacks report to; must live until the transfer is removed.
+  ///   - setup: the facts that determine `options` and `lines`, except for the URL; `nil` where they contain more.
+  ///   - hop: the hop that the callbacks report to; must live until the transfer is removed.
   func prepare(_ options: [CurlOption], headers lines: [String], setup: HopSetup?, hop: Hop) -> CURLcode {
     self.setup = nil
     curl_easy_reset(easy)
@@ -78,16 +79,16 @@ final class EasyHandle {
       Unmanaged.passUnretained(guards).toOpaque())
   }
 
-  /// Sets an option of a transfer that runs, between two calls of libcurl's.
+  /// Sets an option of a running transfer, between two calls of libcurl.
   func apply(_ option: CurlOption) {
-    // It fails only for options that this libcurl does not know, and `prepare` has set it before.
+    // This fails only for options that this libcurl does not know, and `prepare` has set it before.
     _ = option.apply(to: easy)
   }
 
-  /// libcurl's message about the last failure, raw.
+  /// libcurl's message about the last failure, not escaped.
   var detail: String { String(cString: errorBuffer) }
 
-  /// Whether anything came since the request was sent.
+  /// True when anything came since the request was sent.
   var hasHeard: Bool {
     var microseconds = 0
     tarn_curl_get_long(easy, CURLINFO_STARTTRANSFER_TIME_T, &microseconds)
@@ -100,7 +101,7 @@ final class EasyHandle {
     return value
   }
 
-  /// Goes on after a callback that paused. Calls the body callback at once with what was held back.
+  /// Continues after a callback that paused. Calls the body callback at once with the bytes held back.
   func unpause() -> CURLcode {
     curl_easy_pause(easy, CURLPAUSE_CONT)
   }
@@ -138,7 +139,8 @@ private func openSocket(
   return hop.openSocket(to: target, address.pointee)
 }
 
-/// Connections are closed later than the transfer that made them, but before their multi handle, which keeps the guard alive.
+/// Closes a socket. Connections are closed later than the transfer that made them, but before their multi handle, which keeps the
+/// guard alive.
 private func closeSocket(_ context: UnsafeMutableRawPointer?, _ socket: curl_socket_t) -> Int32 {
   guard let context else { return close(socket) }
   return Unmanaged<FloodGuard>.fromOpaque(context).takeUnretainedValue().close(socket)

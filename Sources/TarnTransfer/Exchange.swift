@@ -4,22 +4,22 @@ import TarnCore
 import TarnRuntime
 
 extension DownloadRequest {
-  /// It may have a place that is kept for small files; so may what somebody waits for, up to a size.
+  /// True when it may have a place that is kept for small files. Urgent requests may have one up to a larger size.
   var isSmall: Bool {
     guard let expected else { return isUrgent }
     return expected <= (isUrgent ? TransferBudget.largestUrgent : TransferBudget.largestSmall)
   }
 
-  /// Bytes: a file of a known size up to this one is through in a moment, and asks little of the memory.
+  /// The largest file of known size, in bytes, that is transferred in a moment and needs little memory.
   static let largestShort: UInt64 = 64 << 10
 }
 
-/// One exchange from `start` to `end`: a chain of hops. Network thread only.
+/// An exchange from `start` to `end`: a chain of hops. Network thread only.
 final class Exchange {
   enum Stage {
-    /// For a place, at first and for each redirect.
+    /// Waits for a place, at first and after each redirect.
     case waiting
-    /// A source brings its bytes.
+    /// A source delivers the bytes.
     case running
     case ended
   }
@@ -28,31 +28,31 @@ final class Exchange {
   let client: Client
   let request: DownloadRequest
   let receiver: any DownloadReceiver
-  /// Its place in the budget, or its number in the queue for one.
+  /// The place in the budget, or the number in the queue for one.
   var place: TransferBudget.Place?
-  /// The first one that it had.
+  /// The first place that it had.
   var firstPlace: TransferBudget.Place?
   private(set) var stage = Stage.waiting
-  /// Ahead of others wherever it waits.
+  /// True when it goes ahead of others wherever it waits.
   var isUrgent: Bool
-  /// Of the hop that runs or waits.
+  /// The URL of the hop that runs or waits.
   var url: SourceURL
-  /// Of the first hop.
+  /// The origin of the first hop.
   let asked: Origin
-  /// A redirect led to another origin.
+  /// True when a redirect led to another origin.
   var isLedAway: Bool { url.origin != asked }
-  /// Redirects followed so far, and what their servers set.
+  /// The URLs of the redirects so far, and the cookies that their servers set.
   var redirects: [String] = []
   var cookies = ChainCookies()
-  /// A redirect has made a GET of another method.
+  /// True when a redirect has changed the method to GET.
   var becomesGet = false
-  /// The host of the hop that runs has sent a head.
+  /// True when the host of the running hop has sent a head.
   var hasAnswer = false
-  /// Set when the first hop starts.
+  /// The end of the request's time, set when the first hop starts.
   var deadline: Instant?
   /// The running hop.
   var hop: Hop?
-  /// Took bytes in this turn.
+  /// True when it took bytes in this turn.
   var isFresh = false
 
   init(
@@ -67,26 +67,26 @@ final class Exchange {
     isUrgent = request.isUrgent
   }
 
-  /// How it waits.
+  /// The kind of place that it needs.
   var kind: TransferKind {
     guard let expected = request.expected else { return request.isUrgent ? .short : .unknown }
     guard request.isSmall else { return .large }
     return expected <= DownloadRequest.largestShort ? .short : .small
   }
 
-  /// An exchange that has ended goes nowhere.
+  /// Changes the stage, unless the exchange has ended.
   func enter(_ next: Stage) {
     if stage != .ended { stage = next }
   }
 
-  /// Tells the receiver, once.
+  /// Tells the receiver the outcome, once.
   func end(_ outcome: DownloadOutcome) {
     guard stage != .ended else { return }
     stage = .ended
     receiver.end(outcome)
   }
 
-  /// Seconds left of the request's cap, rounded up; nil for no cap. Starts the cap at the first call.
+  /// Returns the seconds left of the request's time, rounded up; `nil` for no limit. The first call starts the time.
   func secondsLeft(now: Instant) -> Int? {
     guard let seconds = request.totalTimeout else { return nil }
     let deadline = self.deadline ?? now + .seconds(max(1, seconds))
@@ -95,7 +95,7 @@ final class Exchange {
   }
 }
 
-/// One request and its response: takes what libcurl reads, and decides what it means. Network thread only.
+/// One request and its response. It takes what libcurl reads and decides what it means. Network thread only.
 final class Hop {
   enum Taken {
     case goOn
@@ -107,7 +107,7 @@ final class Hop {
   private enum Stage {
     case head
     case body
-    /// The head was the answer; the body is read only to keep the connection.
+    /// The head was the answer. The body is read only to keep the connection.
     case dropping
     case redirecting(SourceURL)
   }
@@ -117,24 +117,24 @@ final class Hop {
   private let client: Client
   private let guards: FloodGuard
   private let route: Route
-  /// Of its route, when it began.
+  /// The number of floods of its route when it began.
   private let floods: Int
   private var reader: HeadReader
   private var stage = Stage.head
   private var failure: DownloadFailure?
-  /// Body bytes given to the receiver, or dropped.
+  /// The body bytes given to the receiver, or dropped.
   private var count: UInt64 = 0
-  /// More came than of a short file.
+  /// True when more came than a short file has.
   private var isLong = false
-  /// The receiver has no room.
+  /// True while the receiver has no room.
   private(set) var isFull = false
   var isThrottled = false
-  /// When it began, last received something, or last went on after it was held up here.
+  /// When it began, last received something, or last continued after a pause here.
   private(set) var heard: Instant
   private var sockets = (opened: 0, refused: "")
-  /// Those that were opened and not looked at since. libcurl may have closed some: their numbers may stand for anything.
+  /// The sockets that were opened and not looked at since. libcurl may have closed some, and their numbers may have been reused.
   private var fresh: [curl_socket_t] = []
-  /// errno of the last one that the kernel did not give; 0 for none.
+  /// The errno of the last socket that the kernel refused; 0 for none.
   private var socketError: Int32 = 0
 
   init(_ exchange: Exchange, handle: EasyHandle, guards: FloodGuard) {
@@ -149,24 +149,24 @@ final class Hop {
     heard = client.clock.monotonic()
   }
 
-  /// It made a connection of its own, perhaps because the one before was dead.
+  /// True when it made a connection of its own, perhaps because the previous one was dead.
   var hasConnected: Bool { sockets.opened > 0 }
 
   // MARK: Silence
 
-  /// It was held up here, and goes on.
+  /// Continues after a pause here.
   func goOn() { heard = client.clock.monotonic() }
 
-  /// When it will have received nothing for so long that it keeps others out; nil while it is held up here.
+  /// Returns when its silence will be long enough to give way to others; `nil` while it is paused here.
   func silentAt(for seconds: Int64 = DownloadRequest.shortestPatience) -> Instant? {
     guard !isFull, !isThrottled else { return nil }
     return heard + .seconds(max(0, seconds))
   }
 
-  /// Seconds.
+  /// The length of the silence in seconds.
   private var silentFor: Int64 { client.clock.monotonic().elapsed(since: heard).components.seconds }
 
-  /// For who ends it then.
+  /// The failure of a hop that is ended because of its silence.
   var silence: DownloadFailure {
     DownloadFailure(
       .gaveWay,
@@ -196,7 +196,7 @@ final class Hop {
     }
   }
 
-  /// Life is told at once: a body may take hours.
+  /// Tells the budget of an answer at once, since a body may take hours.
   private func tell(_ head: ResponseHead) {
     guard let place = exchange.place else { return }
     client.budget.change { budget in
@@ -243,7 +243,7 @@ final class Hop {
     }
   }
 
-  /// Makes the socket for one address that the resolver gave, when the address is allowed.
+  /// Makes the socket for an address of the resolver, if the address is allowed.
   func openSocket(to address: UnsafePointer<sockaddr>, _ kind: curl_sockaddr) -> curl_socket_t {
     // Behind a proxy the address is the proxy's, which the user chose.
     let isFree = client.settings.allowsPrivateAddresses || client.settings.proxy != nil
@@ -262,19 +262,19 @@ final class Hop {
     return made
   }
 
-  /// The exchange was to ask a private address from its beginning, and may.
+  /// Returns whether the exchange was for a private address from the beginning, and may reach it.
   private func mayAskPrivately() -> Bool {
     guard client.settings.allowsAskedPrivateAddresses else { return false }
     if !exchange.isLedAway { client.privateOrigins.insert(exchange.asked) }
     return client.privateOrigins.contains(exchange.asked)
   }
 
-  /// A feed or a listing: nothing of it is kept for another process.
+  /// True for a feed or a listing: no other process needs what was received of it.
   private var isDocument: Bool { exchange.request.encoding == .gzipAsked }
 
-  /// Leaves less in the kernel of what a near peer sends. Every connection is looked at once, by the hop that opened it: libcurl
-  /// does not name the socket of a transfer that runs (CURLINFO_ACTIVESOCKET(3)). Before the body of a file, and behind that of a
-  /// document: with a window of two segments, as large as they are on loopback, the last one may wait for 40 ms for the window.
+  /// Makes the kernel hold less of what a near peer sends. The hop that opened a connection adjusts it once, since libcurl does not
+  /// name the socket of a running transfer (CURLINFO_ACTIVESOCKET(3)). It does so before the body of a file, and after the body of
+  /// a document. With a window of two segments, as large as they are on loopback, the last one may wait for 40 ms.
   private func narrowReceiveBuffers() {
     for number in fresh where (0..<CurlLimits.nearestRoundTrip).contains(tarn_curl_round_trip(number)) {
       tarn_curl_set_receive_buffer(number, CurlLimits.receiveBuffer)
@@ -284,7 +284,7 @@ final class Hop {
 
   // MARK: Pausing
 
-  /// The receiver has room again.
+  /// Tells that the receiver has room again.
   ///
   /// - Returns: false when the hop was not waiting for room.
   func clearFull() -> Bool {
@@ -337,7 +337,7 @@ final class Hop {
     }
     exchange.cookies.store(
       reader.cookies, from: exchange.url, now: client.clock.time)
-    // As browsers do (RFC 9110 15.4): only 307 and 308 repeat what was sent.
+    // As in browsers (RFC 9110 15.4), only 307 and 308 repeat the body.
     if ![307, 308].contains(reader.head.status) { exchange.becomesGet = true }
     stage = .redirecting(target)
     return isWorthDraining(reader.head)
@@ -365,7 +365,7 @@ final class Hop {
     return false
   }
 
-  /// What libcurl's code does not tell.
+  /// Returns the failure that libcurl's code does not show.
   private func unreadable(_ code: CURLcode) -> DownloadFailure? {
     // libcurl may take the end of such a connection for the end of a stream that was broken off before.
     if guards.floods(of: route) != floods, code != CURLE_OK || reader.head.contentLength != count {
@@ -373,7 +373,7 @@ final class Hop {
         .flooded, "\(place) sent \(Units.show(FloodGuard.mostWasted)) and more without any content",
         isTransient: false)
     }
-    // libcurl gives up a line beyond its own bound as if there were no memory.
+    // libcurl treats a line beyond its own limit like a lack of memory.
     if case .head = stage, code == CURLE_OUT_OF_MEMORY, handle.hasHeard {
       return DownloadFailure(
         .headersTooLarge, "a header line of more than \(CurlLimits.headerLine >> 10) KiB came from \(place)",
@@ -382,9 +382,9 @@ final class Hop {
     return nil
   }
 
-  /// What the hop came to, once libcurl is done with it.
+  /// Returns the result of the hop when libcurl has finished it.
   func result(_ code: CURLcode) -> SourceEnd {
-    // After a failure libcurl has closed it.
+    // After a failure libcurl has closed the connection.
     if code == CURLE_OK { narrowReceiveBuffers() }
     if let failure { return .outcome(.failed(failure)) }
     if let failure = unreadable(code) { return .outcome(.failed(failure)) }

@@ -2,17 +2,17 @@ import CurlShim
 import Glibc
 import TarnCore
 
-/// What a libcurl code means for an exchange: the one place where codes become failures.
+/// The meaning of libcurl's codes for an exchange: the one place where codes become failures.
 enum FailureTable {
   struct Row {
     let code: DownloadFailure.Code
     let isTransient: Bool
-    /// Finishes with the host and port: "connection refused by example.org:443".
+    /// The words before the host and port: "connection refused by example.org:443".
     let words: String
   }
 
-  /// Codes that are not here are `.protocolError` and transient; among them UNSUPPORTED_PROTOCOL, by which libcurl
-  /// means an answer that is no HTTP (SourceURL has judged the URL before).
+  /// Returns the row of a code. Codes that are not listed are `.protocolError` and transient. Among them is UNSUPPORTED_PROTOCOL,
+  /// by which libcurl means an answer that is not HTTP (SourceURL has judged the URL before).
   static func row(_ code: CURLcode) -> Row {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST: Row(code: .resolve, isTransient: true, words: "no address found for")
@@ -46,16 +46,16 @@ enum FailureTable {
   }
 
   /// - Parameters:
-  ///   - detail: libcurl's own message, raw; may be empty.
+  ///   - detail: libcurl's own message, not escaped; may be empty.
   ///   - errno: CURLINFO_OS_ERRNO, 0 for none.
-  ///   - isProxied: a connection that fails is one to the proxy.
+  ///   - isProxied: true when a failed connection was one to the proxy.
   static func failure(
     _ code: CURLcode, origin: Origin, detail: String, errno number: Int, isProxied: Bool = false
   ) -> DownloadFailure {
     let row = row(code)
     let host = Printable.escape(origin.hostAndPort)
     let place = isProxied && code == CURLE_COULDNT_CONNECT ? "the proxy on the way to \(host)" : host
-    // libcurl's code for it is that of a lost connection.
+    // libcurl reports it with the code of a lost connection.
     if code == CURLE_RECV_ERROR, detail.contains("chunked-encoding") {
       return DownloadFailure(
         .protocolError, "a bad response from \(place): \(Printable.escape(detail))", isTransient: true)
@@ -83,20 +83,20 @@ enum FailureTable {
       row.code, "\(row.words) \(place)\(cause(code, detail))", isTransient: row.isTransient)
   }
 
-  /// The file that `error setting certificate file: FILE` names.
+  /// Returns the file named in `error setting certificate file: FILE`.
   private static func authorities(_ detail: String) -> String? {
     detail.ranges(of: "certificate file: ").first.map { String(detail[$0.upperBound...]) }
   }
 
-  /// `: self-signed certificate`, from libcurl's message or its text for the code.
+  /// Returns a cause such as `: self-signed certificate`, from libcurl's message or its text for the code.
   private static func cause(_ code: CURLcode, _ detail: String) -> String {
-    // These say it all; libcurl's text would only repeat the host.
+    // The words for these codes are complete; libcurl's text would only repeat the host.
     if [CURLE_COULDNT_RESOLVE_HOST, CURLE_OUT_OF_MEMORY, CURLE_PARTIAL_FILE].contains(code) { return "" }
     var text = detail.isEmpty ? curl_easy_strerror(code).map { String(cString: $0) } ?? "" : detail
     for prefix in ["SSL certificate problem: ", "SSL: "] where text.hasPrefix(prefix) {
       text.removeFirst(prefix.count)
     }
-    // `OpenSSL/3.0.22: error:0A000126:SSL routines::unexpected eof while reading`
+    // Such as `OpenSSL/3.0.22: error:0A000126:SSL routines::unexpected eof while reading`.
     if text.hasPrefix("OpenSSL/"), let last = text.split(separator: ":").last { text = String(last) }
     return text.isEmpty ? "" : ": \(Printable.escape(text))"
   }

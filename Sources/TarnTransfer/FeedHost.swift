@@ -1,19 +1,18 @@
 import Glibc
 package import TarnCore
 
-/// The host that a feed is on, as the resolver sees it before the pass.
+/// The host of a feed, as the resolver sees it before the pass.
 package struct FeedHost: Sendable, Equatable {
-  /// True when every address of the host is private, local or reserved: then sources and redirects on such
-  /// addresses are allowed as well. False when the host cannot be resolved, and behind a proxy, where the
-  /// rule cannot be applied.
+  /// True when every address of the host is private, local or reserved. Then sources and redirects on such addresses are allowed as
+  /// well. False when the host cannot be resolved, and behind a proxy, where the rule cannot be applied.
   package let isPrivate: Bool
 
-  /// Asks the resolver, unless there is a proxy, which looks names up itself; blocking.
+  /// Asks the resolver, unless there is a proxy, which resolves names itself. Blocking.
   ///
   /// - Parameters:
-  ///   - url: `http` or `https`.
-  ///   - proxy: by which the host is asked; nil for none.
-  /// - Throws: `.urlRefused` when it is no such URL, or carries a user name.
+  ///   - url: an `http` or `https` URL.
+  ///   - proxy: the proxy for the host; `nil` for none.
+  /// - Throws: `.urlRefused` when it is not such a URL, or carries a user name.
   package init(url: String, proxy: String?) throws(DownloadFailure) {
     let source: SourceURL
     do {

@@ -1,11 +1,11 @@
 import Glibc
 import TarnCore
 
-/// An exchange with a `file:` URL. Not through libcurl, whose file protocol reads a whole file in one go, cannot
-/// pause, blocks on a FIFO and takes a directory for an empty file. Network thread only.
+/// An exchange with a `file:` URL. It does not use libcurl. libcurl's file protocol reads a whole file in one go, cannot pause,
+/// blocks on a FIFO and takes a directory for an empty file. Network thread only.
 ///
-/// The answer looks like a server's: 200, 206 from an offset, 304 or 416, with a strong ETag of identity, size and
-/// change time.
+/// The answer looks like a server's: 200, 206 from an offset, 304 or 416, with a strong ETag made of inode, size and modification
+/// time.
 final class FileExchange {
   private let descriptor: Int32
   private let request: DownloadRequest
@@ -16,7 +16,7 @@ final class FileExchange {
 
   /// Opens a regular file.
   init(_ url: SourceURL, _ request: DownloadRequest) throws(DownloadFailure) {
-    // Non-blocking, so that a FIFO cannot hold the thread until it has been looked at.
+    // Non-blocking, so that a FIFO cannot block the thread before its type is known.
     let descriptor = open(url.filePath ?? [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw Self.unreadable(url, errno) }
     var status = stat()
@@ -34,9 +34,9 @@ final class FileExchange {
     close(descriptor)
   }
 
-  /// Reads and hands over one buffer.
+  /// Reads one buffer and passes it on.
   ///
-  /// - Parameter buffer: of all exchanges of the thread: there may be hundreds of these.
+  /// - Parameter buffer: one buffer for all exchanges of the thread, of which there may be hundreds.
   /// - Returns: the outcome when the exchange is over.
   func step(_ receiver: any DownloadReceiver, _ buffer: inout [UInt8]) -> DownloadOutcome? {
     if !isAccepted {
@@ -55,7 +55,7 @@ final class FileExchange {
     case .taken:
       count += UInt64(length)
     case .full:
-      // Read again when there is room.
+      // The bytes are read again when there is room.
       lseek(descriptor, off_t(-length), SEEK_CUR)
       isFull = true
     case .abort:
@@ -64,7 +64,7 @@ final class FileExchange {
     return nil
   }
 
-  /// The receiver has room again.
+  /// Tells that the receiver has room again.
   func clearFull() {
     isFull = false
   }

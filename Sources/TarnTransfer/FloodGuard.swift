@@ -3,33 +3,34 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// Ends connections whose bytes hold next to no content: empty frames, chunk extensions, TLS records of no length.
+/// Ends connections whose bytes hold almost no content: empty frames, chunk extensions, TLS records of no length.
 ///
-/// libcurl reads on inside one call as long as there is something to read. A server that sends such bytes without a pause keeps
-/// the network thread in that call, and no time limit of libcurl's comes to be looked at. So a thread of its own looks at the
-/// sockets while hops run. It compares what was read from them, as the kernel counts it, with what the callbacks were given, and
-/// shuts down those of a route that reads too much for nothing: that call then ends with an error.
+/// libcurl keeps reading inside one call as long as there is something to read. A server that sends such bytes without a pause
+/// keeps the network thread in that call, and libcurl does not check its time limits. So a separate thread looks at the sockets
+/// while hops run. It compares the bytes read from them, as the kernel counts them, with those given to the callbacks. It shuts
+/// down the sockets of a route that reads too much without content, and the call ends with an error.
 final class FloodGuard: @unchecked Sendable {
   // Safe because the state is behind its lock, and the thread is set before anything else uses this object.
 
-  /// Bytes that may be read for nothing. What waits in libcurl while transfers pause counts so for a moment: ten MiB a stream, in newer ones.
+  /// The most bytes that may be read without content. Bytes that wait in libcurl while transfers pause count for a moment: ten MiB
+  /// per stream in newer versions.
   static let mostWasted: UInt64 = 64 << 20
-  /// Each byte of content pays for so many: records and frames of one byte cost forty.
+  /// The number of read bytes that each byte of content justifies: records and frames of one byte cost forty.
   static let worth: UInt64 = 64
   private static let interval = Duration.milliseconds(250)
 
   private struct Line {
     let route: Route
-    /// As of the last look.
+    /// The bytes read at the last look.
     var read: UInt64 = 0
   }
 
   private struct State {
     var lines: [curl_socket_t: Line] = [:]
-    /// Since the last look.
+    /// The content bytes since the last look.
     var content: [Route: UInt64] = [:]
     var wasted: [Route: UInt64] = [:]
-    /// How often a route's connections were ended.
+    /// The number of times that a route's connections were ended.
     var floods: [Route: Int] = [:]
     var hops = 0
     var isClosed = false
@@ -38,14 +39,14 @@ final class FloodGuard: @unchecked Sendable {
   private let state = LockedCondition(State())
   private var thread: WorkerThread?
 
-  /// - Throws: when there is no thread to be had.
+  /// - Throws: when no thread can be made.
   init() throws(ThreadFailure) {
     thread = try WorkerThread.start(name: "tarn-net-guard", stackSize: 128 << 10) { [state] in
       Self.run(state)
     }
   }
 
-  /// The sockets may outlive it; nobody looks at them any more.
+  /// Ends the guard. The sockets may outlive it, but are not watched any more.
   func close() {
     state.change { $0.isClosed = true }
     thread?.join()
@@ -67,7 +68,8 @@ final class FloodGuard: @unchecked Sendable {
     state.withLock { $0.lines[socket] = Line(route: route) }
   }
 
-  /// libcurl is done with the socket. Closes it, under the lock: its number is not another's while it is looked at.
+  /// Closes a socket that libcurl has finished with. This happens under the lock, so that its number is not reused while it is
+  /// looked at.
   func close(_ socket: curl_socket_t) -> Int32 {
     state.withLock { state in
       let route = state.lines.removeValue(forKey: socket)?.route
@@ -76,7 +78,7 @@ final class FloodGuard: @unchecked Sendable {
     }
   }
 
-  /// Header or body bytes came to a callback.
+  /// Counts header or body bytes that a callback received.
   func took(_ bytes: Int, from route: Route) {
     state.withLock { $0.content[route, default: 0] &+= UInt64(bytes) }
   }
@@ -116,7 +118,7 @@ final class FloodGuard: @unchecked Sendable {
     }
   }
 
-  /// nil where the kernel does not say.
+  /// Returns the bytes read from a socket; `nil` where the kernel does not say.
   private static func bytesRead(_ socket: curl_socket_t) -> UInt64? {
     let count = tarn_curl_bytes_read(socket)
     return count < 0 ? nil : UInt64(count)
@@ -124,7 +126,7 @@ final class FloodGuard: @unchecked Sendable {
 }
 
 extension Route {
-  /// What connections are shared by: a host, or for plain http a proxy of that kind.
+  /// Makes the route that shares connections: a host, or for plain http a proxy of that kind.
   init(sharedBy origin: Origin, proxy: String?) {
     let isProxys = origin.scheme == .http && proxy?.lowercased().hasPrefix("http") ?? false
     self.init(origin: isProxys ? Origin(scheme: .http, host: "", port: "") : origin, proxy: proxy)

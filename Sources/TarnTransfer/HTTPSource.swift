@@ -3,15 +3,15 @@ import DequeModule
 import TarnCore
 import TarnRuntime
 
-/// Servers, by libcurl. An exchange is one hop at a time here: where a redirect leads to, the loop asks for anew.
+/// Fetches from servers with libcurl. It makes one hop at a time: the loop asks again for the target of a redirect.
 final class HTTPSource: SourceProtocol {
   let schemes: Set<URLScheme> = [.http, .https]
   private let multi: MultiHandle
   private let clock: any Clock
-  /// Running hops, by their easy handles.
+  /// The running hops by their easy handles.
   private var hops: [UnsafeMutableRawPointer: Hop] = [:]
   private var idle: [EasyHandle] = []
-  /// Hops that ended while their receivers took what had waited for them: libcurl does not name them again.
+  /// Hops that ended while their receivers took held-back bytes. libcurl does not name them again.
   private var done: [(hop: Hop, code: CURLcode)] = []
 
   init(_ multi: MultiHandle, clock: any Clock) {
@@ -19,7 +19,7 @@ final class HTTPSource: SourceProtocol {
     self.clock = clock
   }
 
-  /// Closes everything; nothing may be opened afterwards.
+  /// Closes everything. Nothing may be opened afterwards.
   func close() {
     idle = []
     multi.close()
@@ -40,8 +40,8 @@ final class HTTPSource: SourceProtocol {
     return nil
   }
 
-  /// A hop on an idle handle, or on a new one: after a name that was not found libcurl keeps a handle's buffer over
-  /// its reset, and then refuses to be told its size.
+  /// Makes a hop on an idle handle, or on a new one. After a name that was not found, libcurl keeps a handle's buffer over a reset,
+  /// and then refuses a new buffer size.
   private func prepare(_ exchange: Exchange, secondsLeft: Int?) -> (CURLcode, Hop?) {
     let client = exchange.client
     let isTrusted = exchange.url.origin == client.trusted
@@ -87,16 +87,16 @@ final class HTTPSource: SourceProtocol {
   private func unpause(_ hop: Hop) {
     hop.goOn()
     let code = hop.handle.unpause()
-    // The callbacks ran inside; when one of them ended the transfer, libcurl does not say so again.
+    // The callbacks ran inside the call. When one of them ended the transfer, libcurl does not report it again.
     if code != CURLE_OK { done.append((hop, code)) }
   }
 
-  /// An unfinished transfer loses its connection.
+  /// Closes an exchange. An unfinished transfer loses its connection.
   func close(_ exchange: Exchange) {
     if let hop = exchange.hop { release(hop) }
   }
 
-  /// Takes the hop's handle back.
+  /// Releases the hop and keeps its handle.
   private func release(_ hop: Hop, isWell: Bool = false) {
     multi.remove(hop.handle)
     multi.guards.ended()
@@ -140,21 +140,21 @@ final class HTTPSource: SourceProtocol {
     }
   }
 
-  /// Returns when a socket, a timer or a wake-up has something for it, at the latest after so long.
+  /// Returns when a socket, a timer or a wake-up has something to do, at the latest after the given time.
   func wait(milliseconds: Int32) { multi.poll(milliseconds: milliseconds) }
 
   func set(_ limits: PlaceLimits) { multi.set(limits) }
 
   // MARK: Rates
 
-  /// Tells running hops of a client, or of all, when a connection is too slow.
+  /// Applies the low-speed limit to the running hops of a client, or of all.
   func applyLowSpeed(of client: Client? = nil) {
     for hop in hops.values where client == nil || hop.exchange.client === client {
       hop.handle.apply(hop.exchange.client.lowSpeed)
     }
   }
 
-  /// Lets throttled hops go on, a buffer of each client in turn, while both rates let bytes pass.
+  /// Lets throttled hops continue, one buffer of each client in turn, while both rates let bytes pass.
   func goOn(_ clients: [Client]) {
     var goesOn = true
     while goesOn {
@@ -170,11 +170,11 @@ final class HTTPSource: SourceProtocol {
 
   // MARK: Silence
 
-  /// Hops that have received nothing for a while, those that are silent longest first.
+  /// Returns the hops that have received nothing for a while, the longest silence first.
   func silent(at now: Instant) -> [Hop] {
     hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }.sorted { $0.heard < $1.heard }
   }
 
-  /// When the next hop will have been silent for a while, if nothing comes; never where none is running.
+  /// When the next hop will have been silent for a while, if nothing comes; the distant future where none is running.
   var silenceDue: Instant { hops.values.compactMap { $0.silentAt() }.min() ?? .distantFuture }
 }

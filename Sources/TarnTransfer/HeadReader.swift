@@ -1,7 +1,7 @@
 import CurlShim
 import TarnCore
 
-/// Reads the header lines of one response as libcurl hands them over, informational responses first, trailers last.
+/// Reads the header lines of one response as libcurl passes them: informational responses first, trailers last.
 struct HeadReader {
   enum Step: Equatable {
     case more
@@ -11,13 +11,13 @@ struct HeadReader {
   }
 
   private(set) var head: ResponseHead
-  /// `Location` as sent; the first when there were several.
+  /// The `Location` as sent; the first of several.
   private(set) var location: String?
-  /// The values of `Set-Cookie`.
+  /// The values of the `Set-Cookie` fields.
   private(set) var cookies: [String] = []
   private var isComplete = false
   private var isChunked = false
-  /// The answer is one of the streams of a connection, and the protocol itself marks where its body ends (HTTP/2 and later).
+  /// True when the answer is a stream of a connection, so that the protocol marks the end of the body (HTTP/2 and later).
   private(set) var isStream = false
   private var lines = 0
   private(set) var bytes = 0
@@ -26,18 +26,18 @@ struct HeadReader {
   private let keepsFields: Bool
 
   /// - Parameters:
-  ///   - url: of this hop.
-  ///   - keepsFields: the head has all lines.
-  ///   - dates: that were read before, so that the same one is not read again.
+  ///   - url: the URL of this hop.
+  ///   - keepsFields: true to keep all lines in the head.
+  ///   - dates: the dates that were read before, so that an equal one is not read again.
   init(url: String, dates: HeaderDates = HeaderDates(), keepsFields: Bool = false) {
     head = ResponseHead(status: 0, url: url)
     self.keepsFields = keepsFields
     self.dates = dates
   }
 
-  /// Takes one line with its line end. Lines after the head (trailers) are only counted.
+  /// Reads one line with its line end. Lines after the head (trailers) are only counted.
   ///
-  /// - Parameter now: wall time, for a Retry-After date when there is no Date header.
+  /// - Parameter now: the wall time, for a Retry-After date without a Date header.
   mutating func read(_ line: UnsafeRawBufferPointer, now: @autoclosure () -> Timestamp) -> Step {
     lines += 1
     bytes += line.count
@@ -81,7 +81,7 @@ struct HeadReader {
 
   private mutating func finish(now: @autoclosure () -> Timestamp) -> Step {
     guard head.status != 0 else { return bad("it has no status line") }
-    // 101 is never asked for; libcurl reports it as an error of its own.
+    // 101 is never requested; libcurl reports it as an error of its own.
     guard head.status >= 200 else { return .more }
     if isChunked, head.contentLength != nil { return bad("it has both Content-Length and Transfer-Encoding") }
     if let raw = rawRetryAfter { head.retryAfter = HeaderValue.retryAfter(raw, date: head.sent, now: now()) }
@@ -112,7 +112,7 @@ struct HeadReader {
     return .more
   }
 
-  /// Whether a second, different value came: neither can be trusted then.
+  /// Returns whether a second, different value came. Then neither can be trusted.
   private func isRepeated(_ old: String?, _ new: String?) -> Bool {
     old != nil && old != new
   }
@@ -126,7 +126,7 @@ struct HeadReader {
     return .more
   }
 
-  /// An unreadable value fits no range request; two values are an attack or a broken proxy.
+  /// Reads the Content-Range. An unreadable value fits no range request; two values are an attack or a broken proxy.
   private mutating func contentRange(_ value: String?) -> Step {
     guard head.contentRange == nil else { return bad("it has two Content-Range headers") }
     head.contentRange = value.flatMap(HeaderValue.contentRange)
@@ -147,12 +147,12 @@ struct HeadReader {
   }
 }
 
-/// The fields that Tarn reads.
+/// The header fields that Tarn reads.
 enum FieldName: CaseIterable {
   case contentLength, contentRange, transferEncoding, etag, lastModified, date, contentType, contentEncoding
   case location, retryAfter, setCookie, contentDisposition
 
-  /// In lower case.
+  /// The name in lower case.
   private var name: StaticString {
     switch self {
     case .contentLength: "content-length"
@@ -170,7 +170,7 @@ enum FieldName: CaseIterable {
     }
   }
 
-  /// - Parameter text: as sent; upper and lower case are the same.
+  /// - Parameter text: the name as sent, in upper or lower case.
   init?(_ text: UnsafeRawBufferPointer) {
     for field in Self.allCases where field.isNamed(text) {
       self = field
@@ -191,7 +191,7 @@ enum FieldName: CaseIterable {
   }
 }
 
-/// The last date of each field: those of many files of one server are the same. Network thread only.
+/// The last date of each field, since many files of one server have the same dates. Network thread only.
 final class HeaderDates {
   private typealias Read = (text: String, date: Timestamp?)
   private var lastModified: Read?
@@ -208,13 +208,13 @@ final class HeaderDates {
 
 /// The grammars of header values.
 enum HeaderValue {
-  /// Digits alone, without a sign, within 64 bits.
+  /// Reads digits without a sign, within 64 bits.
   static func number(_ text: some StringProtocol) -> UInt64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ $0.isASCIIDigit }) else { return nil }
     return UInt64(text)
   }
 
-  /// A Content-Length: one number, also when it is said several times (RFC 9110 8.6).
+  /// Reads a Content-Length: one number, also when it is repeated (RFC 9110 8.6).
   static func length(_ text: String) -> UInt64? {
     if let length = number(text) { return length }
     let values = text.split(separator: ",", omittingEmptySubsequences: false).map {
@@ -224,12 +224,13 @@ enum HeaderValue {
     return first
   }
 
-  /// What some servers send as a Content-Encoding and is none: the framing of an upload, a charset, a word for nothing.
+  /// Values that some servers send as a Content-Encoding although they are none: the framing of an upload, a charset, a word for
+  /// nothing.
   static let noCodings: Set<String> = [
     "identity", "none", "aws-chunked", "utf-8", "utf8", "us-ascii", "iso-8859-1", "binary", "8bit", "7bit",
   ]
 
-  /// `bytes first-last/total`, `bytes first-last/*` or `bytes */total` (RFC 9110 14.4), with first <= last < total.
+  /// Reads `bytes first-last/total`, `bytes first-last/*` or `bytes */total` (RFC 9110 14.4), with first <= last < total.
   static func contentRange(_ text: String) -> ContentRange? {
     let words = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -247,13 +248,13 @@ enum HeaderValue {
     return ContentRange(first: first, last: last, total: total)
   }
 
-  /// An HTTP date in any form that libcurl knows.
+  /// Reads an HTTP date in any form that libcurl knows.
   static func date(_ text: String) -> Timestamp? {
     let seconds = curl_getdate(text, nil)
     return seconds < 0 ? nil : Timestamp(seconds: Int64(seconds))
   }
 
-  /// Seconds, or a date relative to the response's own Date so that a wrong clock does not matter; 0 to 7 days.
+  /// Reads a number of seconds, or a date relative to the response's own Date, so that a wrong clock does not matter. 0 to 7 days.
   static func retryAfter(_ text: String, date sent: Timestamp?, now: Timestamp) -> Int64? {
     if !text.isEmpty, text.utf8.allSatisfy({ $0.isASCIIDigit }) {
       return Int64(min(number(text) ?? .max, UInt64(CurlLimits.retryAfter)))
@@ -263,7 +264,7 @@ enum HeaderValue {
     return min(max(0, until.seconds - from.seconds), CurlLimits.retryAfter)
   }
 
-  /// Whether text can go into a request header as it is: no control characters.
+  /// Returns whether the text can go into a request header as it is: it has no control characters.
   static func isSafe(_ text: String) -> Bool {
     text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
   }
@@ -286,7 +287,7 @@ extension Substring {
 }
 
 extension String {
-  /// A header value without white space around it; nil when it has control characters or is not UTF-8.
+  /// Reads a header value without surrounding white space; `nil` when it has control characters or is not UTF-8.
   fileprivate init?(printable bytes: UnsafeRawBufferPointer) {
     var (start, end) = (0, bytes.count)
     while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }

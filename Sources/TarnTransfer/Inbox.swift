@@ -1,12 +1,12 @@
 import TarnCore
 import TarnRuntime
 
-/// One user of a network thread, with settings, limits and exchanges of its own: a pass.
+/// The ID of a user of a network thread, with its own settings, limits and exchanges: a pass.
 struct ClientID: Hashable, Sendable {
   let value: UInt64
 }
 
-/// What other threads ask of a network thread.
+/// The commands of other threads to a network thread.
 final class Inbox: BudgetMember {
   enum Command: Sendable {
     case join(ClientID, NetworkSettings, mirror: String)
@@ -22,9 +22,9 @@ final class Inbox: BudgetMember {
 
   private struct State {
     var commands: [Command] = []
-    /// Of downloads and clients alike.
+    /// The last ID of downloads and clients alike.
     var lastID: UInt64 = 0
-    /// Those that have not left.
+    /// The clients that have not left.
     var clients: Set<ClientID> = []
     var isClosed = false
   }
@@ -46,7 +46,7 @@ final class Inbox: BudgetMember {
     }
   }
 
-  /// - Returns: the gate of the command is not opened by a later call: whoever comes second waits for the first one's.
+  /// - Returns: false for a later call, which does not open its gate: the caller waits for the first one's.
   func leave(_ client: ClientID, _ gate: Gate) -> Bool {
     state.withLock { state in
       guard state.clients.remove(client) != nil else { return false }
@@ -55,7 +55,7 @@ final class Inbox: BudgetMember {
     }
   }
 
-  /// - Returns: false with the id when the client has left.
+  /// - Returns: the ID, and false when the client has left.
   func start(
     _ client: ClientID, _ request: DownloadRequest, _ receiver: any DownloadReceiver
   ) -> (DownloadID, isOpen: Bool) {
@@ -84,7 +84,7 @@ final class Inbox: BudgetMember {
     }
   }
 
-  /// Network thread: empties the inbox.
+  /// Empties the inbox. Network thread only.
   func drain() -> (commands: [Command], isClosed: Bool) {
     state.withLock { state in
       defer { state.commands = [] }
@@ -95,7 +95,7 @@ final class Inbox: BudgetMember {
   private func append(_ command: Command, to state: inout State) {
     guard !state.isClosed else { return }
     state.commands.append(command)
-    // The thread takes all at once: who finds others waiting need not wake it again.
+    // The thread takes all commands at once. When others wait already, it need not be woken again.
     if state.commands.count == 1 { multi.wake() }
   }
 }

@@ -4,17 +4,17 @@ import TarnRuntime
 
 /// libcurl's multi handle.
 ///
-/// Everything but `wake` belongs to the network thread.
+/// All methods except `wake` belong to the network thread.
 final class MultiHandle: @unchecked Sendable {
-  // Safe because curl_multi_wakeup is the one call that libcurl allows from other threads, Inbox calls it under
-  // the lock under which it was found open, and the handle is closed by its thread after the inbox.
+  // Safe because curl_multi_wakeup is the one call that libcurl allows from other threads, Inbox calls it under the lock under
+  // which it was found open, and the handle is closed by its thread after the inbox.
   private let multi: UnsafeMutableRawPointer
-  /// Knows all sockets, and closes them.
+  /// The guard that knows all sockets and closes them.
   let guards: FloodGuard
   private var isClosed = false
 
-  /// - Throws: `.outOfMemory`; `.tooManyOpenFiles` when libcurl has no descriptor by which it could be woken, without
-  ///   which `wake` would do nothing and `poll` would sleep on.
+  /// - Throws: `.outOfMemory`, or `.tooManyOpenFiles` when libcurl has no descriptor for wake-ups. Without one, `wake` would do
+  ///   nothing and `poll` would sleep on.
   init(_ limits: PlaceLimits) throws(DownloadFailure) {
     guard let multi = curl_multi_init() else {
       throw DownloadFailure(.outOfMemory, "libcurl gave no multi handle", isTransient: true)
@@ -39,12 +39,12 @@ final class MultiHandle: @unchecked Sendable {
     close()
   }
 
-  /// Connections beyond new limits are closed once they are idle.
+  /// Sets new limits. Connections beyond them are closed when they are idle.
   func set(_ limits: PlaceLimits) {
     for (option, value, _) in CurlOption.multi(limits) { tarn_curl_multi_set_long(multi, option, value) }
   }
 
-  /// Any thread: makes a running or the next `poll` return.
+  /// Makes the running `poll`, or the next one, return. Any thread.
   func wake() {
     curl_multi_wakeup(multi)
   }

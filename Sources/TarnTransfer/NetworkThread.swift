@@ -1,8 +1,8 @@
 import TarnCore
 import TarnRuntime
 
-/// A thread with one multi handle, and the clients whose exchanges run there. libcurl keeps connections by host: clients of
-/// one thread use each other's, so they must be such as may (see `DownloaderPool`).
+/// A thread with one multi handle, and the clients whose exchanges run there. libcurl keeps connections by host, so clients of one
+/// thread share them and must be allowed to (see `DownloaderPool`).
 final class NetworkThread: Sendable {
   let inbox: Inbox
   let budget: TransferBudget
@@ -10,7 +10,7 @@ final class NetworkThread: Sendable {
 
   /// Starts the thread.
   ///
-  /// - Parameter budget: lets its exchanges in, and perhaps those of other threads.
+  /// - Parameter budget: the budget that lets exchanges in, perhaps shared with other threads.
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   init(
     limits: PlaceLimits, clock: any Clock, budget: TransferBudget
@@ -30,8 +30,8 @@ final class NetworkThread: Sendable {
 
   var isCurrent: Bool { thread.isCurrent }
 
-  /// Ends the thread with all that still runs. From a receiver's callback it only asks for the end: the thread cannot wait
-  /// for itself.
+  /// Ends the thread and everything that still runs. From a receiver's callback it only requests the end, since the thread cannot
+  /// wait for itself.
   func close() {
     inbox.close()
     if !thread.isCurrent { thread.join() }

@@ -1,9 +1,9 @@
 import TarnCore
 
-/// A rate limit over all transfers of a client or of several: a token bucket that may go into debt by one buffer.
+/// A rate limit over all transfers of one or several clients: a token bucket that may go into debt by one buffer.
 ///
-/// libcurl's own MAX_RECV_SPEED works for each transfer alone: shares would be lost by those that idle. Here whoever
-/// has bytes takes from one bucket; a transfer that finds it empty pauses until the bucket is refilled.
+/// libcurl's own MAX_RECV_SPEED works for each transfer alone, so that idle transfers would waste their shares. Here all transfers
+/// take from one bucket. A transfer that finds it empty pauses until the bucket is refilled.
 struct RateBucket {
   /// Bytes per second, at least 1.
   let rate: UInt64
@@ -16,7 +16,7 @@ struct RateBucket {
 
   var isOpen: Bool { tokens > 0 }
 
-  /// At most a tenth of a second's bytes are saved up, so that an idle time is not made up for.
+  /// Refills the bucket. At most a tenth of a second's bytes is saved, so that idle time is not made up for.
   mutating func refill(now: Instant) {
     let seconds = now.elapsed(since: filledAt).seconds
     filledAt = now
@@ -31,19 +31,19 @@ struct RateBucket {
     return Int32(min(1000, max(1, (1 - tokens) / Double(rate) * 1000 + 1)))
   }
 
-  /// A buffer that makes the flow even: a twentieth of a second, within libcurl's bounds.
+  /// Returns the buffer size for an even flow: a twentieth of a second, within libcurl's bounds.
   ///
-  /// - Parameter rates: all that hold; nil for no limit.
+  /// - Parameter rates: all rates that apply; `nil` for no limit.
   static func bufferSize(rates: [UInt64?]) -> Int {
     guard let rate = rates.compactMap({ $0 }).min() else { return CurlLimits.buffer }
     return Int(min(UInt64(CurlLimits.buffer), max(1024, rate / 20)))
   }
 }
 
-/// How many bytes came per second, over the last few seconds.
+/// Measures the bytes per second over the last few seconds.
 struct WindowedRate {
   private static let window: UInt64 = 4
-  /// Bytes of one second each; the last is the running one.
+  /// The bytes of one second each. The last slot is the current second.
   private var slots: [(second: UInt64, bytes: UInt64)] = []
 
   mutating func add(_ bytes: Int, now: Instant) {
@@ -53,7 +53,7 @@ struct WindowedRate {
     slots[slots.count - 1].bytes.addSaturated(UInt64(bytes))
   }
 
-  /// Bytes per second over the last whole seconds; the running one is not over yet.
+  /// Returns the bytes per second over the last whole seconds, without the current one.
   func bytesPerSecond(now: Instant) -> UInt64 {
     let second = now.nanoseconds / 1_000_000_000
     let whole = slots.filter { $0.second < second && $0.second + Self.window >= second }

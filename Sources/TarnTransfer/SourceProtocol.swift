@@ -1,39 +1,39 @@
 import TarnCore
 
-/// Brings the bytes of the addresses of some schemes. Every exchange is handed to the source of its address once the budget has let it
-/// in. Network thread only.
+/// Delivers the bytes of the addresses of some schemes. An exchange is handed to the source of its address when the budget has let
+/// it in. Network thread only.
 ///
-/// To add a source: a case of `URLScheme`, a class like `FileSource`, and its place in `TransferLoop.sources`.
+/// To add a source, add a case of `URLScheme`, a class like `FileSource`, and its place in `TransferLoop.sources`.
 protocol SourceProtocol: AnyObject {
-  /// Of the addresses that it opens.
+  /// The schemes of the addresses that it opens.
   var schemes: Set<URLScheme> { get }
 
-  /// Begins to bring the bytes.
+  /// Begins to deliver the bytes.
   ///
-  /// - Returns: how the exchange ended, where it did so at once.
+  /// - Returns: the outcome of the exchange, if it ended at once.
   func open(_ exchange: Exchange) -> DownloadOutcome?
 
-  /// The receiver has room again.
+  /// Continues, because the receiver has room again.
   func resume(_ exchange: Exchange)
 
-  /// Lets go of whatever it holds for an exchange that is over, or that is given up.
+  /// Releases what it holds for an exchange that is over or given up.
   func close(_ exchange: Exchange)
 
-  /// Hands over the bytes that are there, and never waits for more.
+  /// Delivers the available bytes without waiting for more.
   ///
-  /// - Parameter ended: gets each exchange that has ended, which is closed by then.
-  /// - Returns: whether there is more to do at once.
+  /// - Parameter ended: called with each exchange that has ended and is closed.
+  /// - Returns: true when there is more to do at once.
   func step(_ ended: (Exchange, SourceEnd) -> Void) -> Bool
 }
 
-/// How a source ended with an exchange.
+/// How an exchange with a source ended.
 enum SourceEnd {
   case outcome(DownloadOutcome)
-  /// The bytes are elsewhere.
+  /// The bytes are at another URL.
   case redirect(SourceURL)
 }
 
-/// Files of this machine.
+/// Reads files of this machine.
 final class FileSource: SourceProtocol {
   let schemes: Set<URLScheme> = [.file]
   private var running: [DownloadID: (exchange: Exchange, file: FileExchange)] = [:]

@@ -2,13 +2,13 @@ import CurlShim
 import Glibc
 import TarnCore
 
-/// Where a URL points: what connections, limits and secrets are kept apart by.
+/// The origin of a URL, which separates connections, limits and secrets.
 struct Origin: Hashable, Sendable {
   let scheme: URLScheme
-  /// Lower case; an IPv6 address with its brackets.
+  /// The host in lower case; an IPv6 address has brackets.
   let host: String
   let port: String
-  /// Of all three: it is asked for several times for each file.
+  /// The hash of all three parts, which is needed several times for each file.
   private let code: Int
 
   init(scheme: URLScheme, host: String, port: String) {
@@ -29,26 +29,26 @@ struct Origin: Hashable, Sendable {
     hasher.combine(code)
   }
 
-  /// `example.org:443`, for messages.
+  /// The host and port, such as `example.org:443`, for messages.
   var hostAndPort: String { "\(host):\(port)" }
 
-  /// `https://example.org:443`.
+  /// The origin as text, such as `https://example.org:443`.
   var text: String { "\(scheme.rawValue)://\(hostAndPort)" }
 }
 
-/// A URL that libcurl's parser has read, without user, password and fragment.
+/// A URL as libcurl's parser reads it, without user, password and fragment.
 struct SourceURL: Sendable {
-  /// Why a URL is not taken, in words that finish "the URL was refused: ...".
+  /// Why a URL is refused, in words that complete "the URL was refused: ...".
   struct Refusal: Error {
     let reason: String
   }
 
   let text: String
   let origin: Origin
-  /// The decoded path of a `file:` URL, with a NUL at its end: bytes, as names of files are.
+  /// The decoded path of a `file:` URL with a NUL at its end, in bytes, as file names are.
   let filePath: [CChar]?
 
-  /// From the slash behind the authority to the query, as written.
+  /// The path, from the slash behind the authority to the query, as written.
   var path: String {
     let head = text.utf8.firstIndex(of: UInt8(ascii: ":")).map {
       text.utf8[$0...].dropFirst("://".utf8.count)
@@ -63,15 +63,14 @@ struct SourceURL: Sendable {
     try self.init(text, base: nil)
   }
 
-  /// As `SourceURLs` has found it: its parts are known.
+  /// Makes the URL that `SourceURLs` has read, whose parts are known.
   fileprivate init(plain text: String, of origin: Origin) {
     self.text = text
     self.origin = origin
     filePath = nil
   }
 
-  /// Resolves the `Location` of a redirect. Spaces and bytes above 127 in it are percent-encoded, as servers send
-  /// them raw.
+  /// Resolves the `Location` of a redirect. Spaces and bytes above 127 in it are percent-encoded, because servers send them raw.
   func resolving(_ location: String) throws(Refusal) -> SourceURL {
     try SourceURL(location, base: text)
   }
@@ -79,7 +78,7 @@ struct SourceURL: Sendable {
   private init(_ text: String, base: String?) throws(Refusal) {
     guard let handle = curl_url() else { throw Refusal(reason: "out of memory") }
     defer { curl_url_cleanup(handle) }
-    // Which schemes are read `URLScheme` says, not the libcurl that is there.
+    // `URLScheme` decides which schemes are read, not the installed libcurl.
     let strict = UInt32(CURLU_DISALLOW_USER) | UInt32(CURLU_NON_SUPPORT_SCHEME)
     if let base {
       try Self.set(base, in: handle, flags: strict)
@@ -132,7 +131,7 @@ struct SourceURL: Sendable {
     return String(cString: text)
   }
 
-  /// To be freed by the caller.
+  /// Returns a part of the URL, which the caller must free.
   private static func part(
     _ name: CURLUPart, of handle: OpaquePointer, flags: UInt32
   ) -> UnsafeMutablePointer<CChar>? {
@@ -141,14 +140,14 @@ struct SourceURL: Sendable {
   }
 }
 
-/// Reads one URL after another: most of a feed's are of the same origin, and to parse one costs more than all else that is done
-/// with it before it is sent.
+/// Reads one URL after another. Most URLs of a feed have the same origin, and parsing one costs more than everything else that is
+/// done with it before it is sent.
 struct SourceURLs {
-  /// Scheme, authority and slash of the last one that libcurl's parser left as it was.
+  /// Scheme, authority and slash of the last URL that libcurl's parser left unchanged.
   private var prefix: [UInt8] = []
   private var origin: Origin?
 
-  /// - Throws: as `SourceURL.init` would.
+  /// - Throws: the same as `SourceURL.init`.
   mutating func read(_ text: String) throws(SourceURL.Refusal) -> SourceURL {
     if let origin, isPlain(text) { return SourceURL(plain: text, of: origin) }
     let url = try SourceURL(text)
@@ -156,10 +155,10 @@ struct SourceURLs {
     return url
   }
 
-  /// Whether it begins as the last one did, and has nothing behind it that a parser could change or refuse: no query, no fragment,
-  /// no escape, no segment with a dot at its head.
+  /// Returns whether the text begins like the last URL and has nothing after that which a parser could change or refuse. That means
+  /// no query, no fragment, no escape, and no segment that begins with a dot.
   private func isPlain(_ text: String) -> Bool {
-    // Texts of feeds are native strings: nil is of no account.
+    // Texts of feeds are native strings, so that `nil` does not occur in practice.
     text.utf8.withContiguousStorageIfAvailable { bytes in
       guard bytes.count < Self.longest, bytes.count >= prefix.count else { return false }
       for index in prefix.indices where bytes[index] != prefix[index] { return false }
@@ -190,17 +189,17 @@ struct SourceURLs {
   }
 }
 
-/// Where an exchange may be sent to.
+/// The redirects that an exchange may follow.
 enum RedirectRule {
-  /// As wget and aria2: each tracker in front of a podcast's file costs one.
+  /// The most redirects, as in wget and aria2: each tracker in front of a podcast's file costs one.
   static let mostHops = 20
 
-  /// The statuses that send a GET elsewhere.
+  /// Returns whether a status redirects a GET.
   static func isRedirect(_ status: Int) -> Bool {
     [301, 302, 303, 307, 308].contains(status)
   }
 
-  /// - Returns: why not, or nil when the hop is allowed.
+  /// - Returns: why the hop is refused; `nil` when it is allowed.
   static func refusal(from: Origin, to: Origin) -> String? {
     switch to.scheme {
     case .file: "to a local file"

@@ -4,8 +4,8 @@ import TarnRuntime
 
 /// The network thread: owns the sources, the clients and every exchange.
 ///
-/// A turn: take commands, start who has a place, refill the rates, let each source work, end what is done. Only then it sleeps, until a
-/// socket, a timer, a rate, the budget or a command wakes it.
+/// In each turn it takes commands, starts exchanges with a place, refills the rates, lets each source work, and ends what is done.
+/// Then it sleeps until a socket, a timer, a rate, the budget or a command wakes it.
 final class TransferLoop {
   private let servers: HTTPSource
   private let sources: [any SourceProtocol]
@@ -20,7 +20,7 @@ final class TransferLoop {
   /// Exchanges that wait for a place.
   private var queued: [TransferBudget.Place: Exchange] = [:]
   private var urls = SourceURLs()
-  /// Before, no hop has been silent for long.
+  /// The earliest time at which a hop can have been silent for long.
   private var silenceDue = Instant.distantFuture
 
   init(
@@ -34,7 +34,7 @@ final class TransferLoop {
     terms = TransferBudget.Terms(limits: limits, pace: nil)
   }
 
-  /// Returns when the inbox is closed and all receivers have heard their end.
+  /// Runs until the inbox is closed and all receivers have their outcome.
   func run() {
     var isOpen = true
     while isOpen {
@@ -48,7 +48,7 @@ final class TransferLoop {
       var isBusy = false
       for source in sources where source.step(ended) { isBusy = true }
       for client in turns { client.endTurn() }
-      // Only now is known who was silent: what had come before this turn is taken.
+      // Only now is it known who was silent: what had come before this turn is taken.
       let untilSilence = giveWay()
       if isBusy { continue }
       servers.wait(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
@@ -80,7 +80,7 @@ final class TransferLoop {
     turns.append(client)
   }
 
-  /// Ends what is the client's, and nothing else.
+  /// Ends the client's exchanges and no others.
   private func leave(_ id: ClientID) {
     guard let client = clients.removeValue(forKey: id) else { return }
     turns.removeAll { $0 === client }
@@ -95,7 +95,7 @@ final class TransferLoop {
     servers.applyLowSpeed(of: client)
   }
 
-  /// Takes up limits and a rate of the budget that have changed.
+  /// Applies changed limits and rates of the budget.
   private func followTerms() {
     guard budget.isShared else { return }
     let now = budget.terms
@@ -113,7 +113,7 @@ final class TransferLoop {
   private func begin(
     _ id: DownloadID, _ client: ClientID, _ request: DownloadRequest, _ receiver: any DownloadReceiver
   ) {
-    // The inbox takes no start of a client that is not there.
+    // The inbox accepts no start of a client that is not there.
     guard let client = clients[client] else { return }
     let values = [request.ifRange, request.ifNoneMatch, request.ifModifiedSince, request.accept]
     do throws(SourceURL.Refusal) {
@@ -130,7 +130,7 @@ final class TransferLoop {
     }
   }
 
-  /// Asks the budget for a place. Who was led on to another host comes before those that have not begun.
+  /// Asks the budget for a place. A redirected exchange comes before those that have not begun.
   private func enter(_ exchange: Exchange) {
     let client = exchange.client
     let request = BudgetState.Request(
@@ -143,7 +143,7 @@ final class TransferLoop {
     queued[place] = exchange
   }
 
-  /// Who waits goes ahead of all others of its client.
+  /// Moves a waiting exchange ahead of all others of its client.
   private func prioritize(_ exchange: Exchange) {
     exchange.isUrgent = true
     guard exchange.stage == .waiting else { return }
@@ -158,7 +158,7 @@ final class TransferLoop {
       guard let exchange = queued.removeValue(forKey: place) else { return }
       exchange.place = nil
       finish(exchange, .failed(failure))
-    // `run` looks for how long.
+    // `run` determines how long.
     case .held: break
     }
   }
@@ -173,7 +173,7 @@ final class TransferLoop {
     }
   }
 
-  /// Of a scheme without one no address is read.
+  /// Returns the source of an exchange. Addresses of schemes without a source are not read.
   private func source(of exchange: Exchange) -> any SourceProtocol {
     sources.first { $0.schemes.contains(exchange.url.origin.scheme) } ?? servers
   }
@@ -186,9 +186,9 @@ final class TransferLoop {
     expectSilence(of: exchange)
   }
 
-  /// Lets those go on that a rate holds up, as far as it lets bytes pass.
+  /// Lets throttled transfers continue as far as the rates let bytes pass.
   ///
-  /// - Returns: milliseconds until the shared rate does.
+  /// - Returns: the milliseconds until the shared rate lets bytes pass.
   private func refill() -> Int32 {
     let untilShared = budget.isShared ? budget.refill() : 0
     let now = clock.monotonic()
@@ -200,7 +200,7 @@ final class TransferLoop {
     return untilShared
   }
 
-  /// - Parameter untilShared: milliseconds until the shared rate lets bytes pass.
+  /// - Parameter untilShared: the milliseconds until the shared rate lets bytes pass.
   private func throttleTime(_ untilShared: Int32) -> Int32 {
     turns.lazy.filter { !$0.throttled.isEmpty }.map { max(1, untilShared, $0.millisecondsToOpen) }.min()
       ?? .max
@@ -212,25 +212,25 @@ final class TransferLoop {
     if budget.isShared, let at = exchange.hop?.silentAt() { silenceDue = min(silenceDue, at) }
   }
 
-  /// Ends what has received nothing for a while and keeps out a mirror that has no place at its host, those that are silent
-  /// longest first.
+  /// Ends exchanges that have received nothing for a while and keep out a mirror without a place at their host, the longest silence
+  /// first.
   ///
-  /// - Returns: milliseconds until it is to be called again, a minute at most.
+  /// - Returns: the milliseconds until the next call, at most a minute.
   private func giveWay() -> Int32 {
     let now = clock.monotonic()
     if budget.isShared, now >= silenceDue {
       let given = servers.silent(at: now).filter { giveWay($0, now) }
-      // Whoever comes to wait is seen soon.
+      // A mirror that comes to wait is noticed soon.
       silenceDue = max(servers.silenceDue, now + Self.silencePause)
-      // Of a file that begins libcurl knows nothing.
+      // libcurl knows nothing yet of the exchange that gets the place.
       if !given.isEmpty { return 0 }
     }
     return min(60_000, silenceDue.remaining(at: now).milliseconds)
   }
 
-  /// - Returns: false when nobody wants its place, and it goes on.
+  /// - Returns: false when nobody wants its place, so that it continues.
   private func giveWay(_ hop: Hop, _ now: Instant) -> Bool {
-    // Its own patience, which grows, holds among those that give way again and again.
+    // The request's own patience, which grows, applies among mirrors that give way again and again.
     let isPatient = hop.silentAt(for: hop.exchange.request.patience).map { $0 > now } ?? true
     guard let place = hop.exchange.place,
       budget.change({ $0.giveWay(place, isForOthers: isPatient) })
@@ -240,7 +240,7 @@ final class TransferLoop {
     return true
   }
 
-  /// Between two looks at what is silent.
+  /// The time between two looks for silent hops.
   private static let silencePause = Duration.seconds(1)
 
   // MARK: Ending
@@ -276,8 +276,8 @@ final class TransferLoop {
     budget.change { $0.leave(place, outcome, cause: cause) }
   }
 
-  /// What the end of an exchange says of its host. Where nothing is shared each file's own retries do for a host that answers, also
-  /// with failures of its own: only one that does not is left alone.
+  /// Returns what the end of an exchange says about its host. Where nothing is shared, each file's own retries suffice for a host
+  /// that answers, even with failures. Only a host that does not answer is left alone.
   private func judge(_ exchange: Exchange, _ outcome: DownloadOutcome) -> CircuitBreaker.Outcome {
     let said = CircuitBreaker.Outcome(outcome)
     guard exchange.url.origin.scheme.isRemote else { return .cancelled }

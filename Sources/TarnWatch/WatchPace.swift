@@ -1,11 +1,11 @@
 import TarnCore
 import TarnRuntime
 
-/// When something that does not work is tried again. All waits are within a quarter around the named one,
-/// so that folders and machines do not try in step.
+/// The waits before something that failed is tried again. Each wait is within a quarter of the given one, so that folders and
+/// machines do not try in step.
 enum WatchPace {
-  /// A folder that tarn-watch called blind, for the `attempt`th time in a row, from 0; nil when tarn-watch tries by
-  /// itself, or when it is asked anew with the next program.
+  /// Returns the wait for a folder that tarn-watch called blind, for the `attempt`th time in a row, from 0. `nil` when tarn-watch
+  /// tries again itself, or when the next program is asked anew.
   static func again(_ code: WatchBlindness.Code, attempt: Int, random: any RandomSource) -> Duration? {
     switch code {
     case .overflow, .watcherDied, .watcherMissing: nil
@@ -16,16 +16,17 @@ enum WatchPace {
     }
   }
 
-  /// The program ended, or could not be started, after so many times in a row, from 0: at once the first time.
+  /// Returns the wait before the program is started again, after it ended or could not be started `failures` times in a row, from
+  /// 0; none the first time.
   static func restart(failures: Int, random: any RandomSource) -> Duration {
     guard failures > 0 else { return .zero }
     return spread(.seconds(min(300, 1 << min(failures - 1, 16))), random)
   }
 
-  /// A program that says nothing for so long, though it gives a sign of life every five seconds, hangs.
+  /// The longest silence of a working program, which gives a sign of life every five seconds. A longer one means that it hangs.
   static let longestSilence = Duration.seconds(20)
 
-  /// A program that ran for so long counts as one that works.
+  /// The running time after which the program counts as working.
   static let goodRun = Duration.seconds(60)
 
   private static func spread(_ wait: Duration, _ random: any RandomSource) -> Duration {

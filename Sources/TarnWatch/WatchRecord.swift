@@ -1,19 +1,19 @@
 import TarnCore
 
-/// A record of tarn-watch, as its header describes them.
+/// A record of tarn-watch, as its header file describes it.
 enum WatchRecord: Equatable {
-  /// Without its NUL: a path of 4,095 bytes, or a short text, and what goes before.
+  /// The most bytes of a record without its NUL: a path of 4,095 bytes or a short text, and what precedes it.
   static let maximumLength = 8192
 
   case ready(wire: UInt64, directories: Int)
   case dirty(wire: UInt64, path: [UInt8])
   case tree(wire: UInt64, path: [UInt8])
   case blind(wire: UInt64, WatchBlindness)
-  /// A sign of life, of no folder.
+  /// A sign of life, about no folder.
   case alive
 
   /// - Parameter bytes: one record without its NUL.
-  /// - Returns: nil for what is none.
+  /// - Returns: `nil` for bytes that are no record.
   init?(_ bytes: some Collection<UInt8>) {
     let parts = bytes.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let wire = Self.number(parts[1], as: UInt64.self) else { return nil }
@@ -35,12 +35,12 @@ enum WatchRecord: Equatable {
   var wire: UInt64 {
     switch self {
     case .ready(let wire, _), .dirty(let wire, _), .tree(let wire, _), .blind(let wire, _): wire
-    // No folder has it.
+    // No folder has this number.
     case .alive: 0
     }
   }
 
-  /// Tells whether the folder is seen, and not what changed in it.
+  /// True for a record about whether the folder is watched, false for one about changes in it.
   var isState: Bool {
     switch self {
     case .ready, .blind: true
@@ -51,7 +51,7 @@ enum WatchRecord: Equatable {
   private static func blindness(_ bytes: [UInt8]) -> WatchBlindness {
     let code = bytes.prefix { $0 != UInt8(ascii: " ") }
     let text = Printable.escape(bytes.dropFirst(code.count + 1))
-    // A code of a newer program is an error to this one; its text tells.
+    // A code of a newer program counts as an error; its text explains it.
     let known = WatchBlindness.Code(rawValue: String(decoding: code, as: UTF8.self)) ?? .error
     return WatchBlindness(known, text)
   }
@@ -64,12 +64,12 @@ enum WatchRecord: Equatable {
   }
 }
 
-/// What tarn-watch is told.
+/// A command to tarn-watch.
 enum WatchCommand: Equatable {
   case watch(wire: UInt64, path: [UInt8])
   case forget(wire: UInt64)
 
-  /// With its NUL.
+  /// The bytes of the command with its NUL.
   var bytes: [UInt8] {
     switch self {
     case .watch(let wire, let path): Array("watch \(wire) ".utf8) + path + [0]
@@ -78,11 +78,11 @@ enum WatchCommand: Equatable {
   }
 }
 
-/// Cuts what comes through a pipe into records.
+/// Splits the bytes from a pipe into records.
 struct WatchRecordReader {
   private var rest: [UInt8] = []
 
-  /// - Returns: the records that are whole by now; nil when something came that is no record.
+  /// - Returns: the complete records so far; `nil` when something came that is no record.
   mutating func read(_ bytes: UnsafeRawBufferPointer) -> [WatchRecord]? {
     var records: [WatchRecord] = []
     var start = bytes.startIndex

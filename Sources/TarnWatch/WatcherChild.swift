@@ -2,14 +2,14 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// Why tarn-watch could not be started.
+/// The error when tarn-watch could not be started.
 struct WatcherStartFailure: Error {
   let blindness: WatchBlindness
 }
 
-/// One running tarn-watch, with our ends of its pipes. One thread.
+/// A running tarn-watch, with our ends of its pipes. Used by one thread.
 final class WatcherChild {
-  /// Where the program is looked for: beside this one, then in libexec.
+  /// The paths where the program is looked for: beside this one, then in libexec.
   static var usualPlaces: [String] {
     var buffer = [UInt8](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -21,13 +21,13 @@ final class WatcherChild {
   }
 
   let pid: pid_t
-  /// Its standard output; does not block.
+  /// The program's standard output; does not block.
   let output: Int32
   private let input: Int32
   private var unsent: [UInt8] = []
   private var reader = WatchRecordReader()
 
-  /// - Parameter places: paths, of which the first that can be executed is started.
+  /// - Parameter places: paths; the first executable one is started.
   init(places: [String]) throws(WatcherStartFailure) {
     guard let program = places.first(where: { access($0, X_OK) == 0 }) else {
       let list = places.map { Printable.escape($0) }.joined(separator: ", ")
@@ -59,8 +59,8 @@ final class WatcherChild {
     self.output = output
   }
 
-  /// A pipe, close-on-exec from the start, whose ends do not block. (A pair of sockets: Glibc's Swift module leaves out
-  /// pipe2.)
+  /// Makes a pipe, close-on-exec from the start, whose ends do not block. It is a pair of sockets, since Glibc's Swift module lacks
+  /// pipe2.
   static func pair() -> (Int32, Int32)? {
     var ends: [Int32] = [-1, -1]
     let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -81,7 +81,7 @@ final class WatcherChild {
     flush()
   }
 
-  /// Writes what the pipe takes. That nobody reads is seen at the other pipe.
+  /// Writes what the pipe accepts. A missing reader shows at the other pipe.
   func flush() {
     while !unsent.isEmpty {
       let count = write(input, unsent, unsent.count)
@@ -97,7 +97,7 @@ final class WatcherChild {
     case end
   }
 
-  /// What came since; never blocks.
+  /// Returns what has come since the last call; never blocks.
   func receive() -> Received {
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     let count = read(output, &buffer, buffer.count)
@@ -110,10 +110,10 @@ final class WatcherChild {
     return .records(records)
   }
 
-  /// Ends it, if it has not ended, and leaves no zombie. The last call.
+  /// Ends the program if it is still running, and leaves no zombie. Must be the last call.
   ///
-  /// - Parameter isKill: at once; else it is given the end of its input, at which it ends.
-  /// - Returns: how it ended, for a person.
+  /// - Parameter isKill: true to kill it at once; otherwise its input is closed, which ends it.
+  /// - Returns: how it ended, for people.
   func end(isKill: Bool) -> String {
     Glibc.close(input)
     Glibc.close(output)

@@ -4,9 +4,9 @@ package import TarnRuntime
 
 /// Watches folders through the program tarn-watch, which it starts, supervises and ends.
 ///
-/// One thread, `tarn-watcher`, speaks with the program and calls the receiver. The program is started with the first
-/// folder. When it dies all folders are told blind (`watcher-died`), it is started again (at once, then after 1 s
-/// doubling up to 5 min; after a minute of running the count begins anew), and all folders are asked for again.
+/// One thread, `tarn-watcher`, talks to the program and calls the receiver. The program is started with the first folder. When it
+/// dies, all folders are reported blind (`watcher-died`), and it is started again: at once, then after 1 s, doubling up to 5 min;
+/// after a minute of running the count begins anew. Then all folders are requested again.
 package final class WatcherProcess: Watching {
   private enum Order {
     case watch(WatchID, request: UInt64, path: [UInt8])
@@ -15,11 +15,11 @@ package final class WatcherProcess: Watching {
 
   private struct Inbox {
     var orders: [Order] = []
-    /// The newest request of each folder that somebody wants news of.
+    /// The latest request of each folder that is watched.
     var wanted: [WatchID: UInt64] = [:]
     var nextRequest: UInt64 = 1
     var isClosed = false
-    /// What is written here wakes the thread; -1 when it has ended.
+    /// A descriptor; a byte written to it wakes the thread. -1 when the thread has ended.
     var bell: Int32
     var pid: pid_t?
   }
@@ -28,11 +28,11 @@ package final class WatcherProcess: Watching {
   private let thread: WorkerThread
 
   /// - Parameters:
-  ///   - places: paths of tarn-watch, of which the first that can be executed is started; nil: beside this program, then
-  ///     in ../libexec/tarn from there.
-  ///   - longestSilence: a program that says nothing for so long is ended, and started again.
-  ///   - receiver: called on the watcher's thread; must not block, and not close the watcher.
-  /// - Throws: when the system gives no thread or descriptor.
+  ///   - places: paths of tarn-watch, of which the first executable one is started. `nil` for the one beside this program, then in
+  ///     ../libexec/tarn from there.
+  ///   - longestSilence: a program that is silent for so long is ended and started again.
+  ///   - receiver: called on the watcher's thread; must not block, and must not close the watcher.
+  /// - Throws: when the system provides no thread or descriptor.
   package init(
     places: [String]? = nil, clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom(),
     longestSilence: Duration = WatchPace.longestSilence,
@@ -59,7 +59,7 @@ package final class WatcherProcess: Watching {
 
   deinit { close() }
 
-  /// The program that runs now; nil while none does.
+  /// The process ID of the running program; `nil` while there is none.
   package var processID: pid_t? { inbox.withLock { $0.pid } }
 
   package func watch(_ id: WatchID, path: [UInt8]) {
@@ -95,13 +95,13 @@ package final class WatcherProcess: Watching {
     }
   }
 
-  /// What does not fit any more need not be written: the thread wakes in any case.
+  /// Wakes the thread. A byte that does not fit need not be written, since the thread wakes in any case.
   private static func ring(_ bell: Int32) {
     var byte: UInt8 = 0
     _ = write(bell, &byte, 1)
   }
 
-  /// What the thread owns.
+  /// The state that the thread owns.
   private final class Loop {
     private let inbox: Locked<Inbox>
     private let wake: Int32
@@ -110,7 +110,7 @@ package final class WatcherProcess: Watching {
     private let receiver: @Sendable (WatchNews) -> Void
     private var state: WatcherState
     private var child: WatcherChild?
-    /// When the program last said something, by the machine's clock: the program knows no other.
+    /// When the program last sent something, by the machine's clock, which is the only one the program knows.
     private var heard = Instant()
     private let longestSilence: Duration
 
@@ -155,7 +155,7 @@ package final class WatcherProcess: Watching {
       return true
     }
 
-    /// Sleeps until there is something to do, and takes what the program says.
+    /// Sleeps until there is something to do, and takes what the program sends.
     private func waitForWork() {
       let output = child?.output ?? -1
       var polled = [
@@ -172,10 +172,10 @@ package final class WatcherProcess: Watching {
       if polled[1].revents != 0 { receive() }
     }
 
-    /// Since the program last said something.
+    /// The time since the program last sent something.
     private var silence: Duration { Instant.now.elapsed(since: heard) }
 
-    /// Milliseconds, rounded up; -1 for as long as it takes.
+    /// The timeout of poll in milliseconds, rounded up; -1 for none.
     private var timeout: Int32 {
       var waits: [Duration] = []
       if let due = state.dueAt { waits.append(due.remaining(at: clock.monotonic())) }

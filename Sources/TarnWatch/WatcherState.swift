@@ -1,25 +1,25 @@
 import TarnCore
 import TarnRuntime
 
-/// Supervises tarn-watch: a value that is told what happened and answers with what to do. The time is handed in.
+/// Supervises tarn-watch: a value that is told what happened and answers with what to do. The caller passes the time.
 struct WatcherState {
   enum Action: Equatable {
-    /// Answered by `started` or `failed`.
+    /// Start the program. Answered by `started` or `failed`.
     case start
     case send(WatchCommand)
-    /// `request` tells a folder from one that had its id before.
+    /// Report news of a folder. `request` distinguishes the folder from an earlier one with the same ID.
     case tell(request: UInt64, WatchNews)
   }
 
   private struct Folder {
     let request: UInt64
     let path: [UInt8]
-    /// The number that the running program knows it by: a new one each time it is asked for, so that what was said of
-    /// it before is not taken for what is said now.
+    /// The number by which the running program knows the folder. It is a new one for each request, so that an earlier report is not
+    /// taken for a present one.
     var wire: UInt64?
-    /// `ready` was told, and not `blind` since.
+    /// True after `ready` was reported, until `blind` is.
     var isSeen = false
-    /// What was told last, up to the next `ready`.
+    /// The last reported blindness, until the next `ready`.
     var blindness: WatchBlindness?
     var attempts = 0
     var retryAt: Instant?
@@ -42,7 +42,7 @@ struct WatcherState {
     self.random = random
   }
 
-  /// When `tick` is to be called; nil while nothing is planned.
+  /// When `tick` is to be called; `nil` while nothing is planned.
   var dueAt: Instant? {
     guard !folders.isEmpty else { return nil }
     switch program {
@@ -69,7 +69,7 @@ struct WatcherState {
     return [.send(.forget(wire: wire))]
   }
 
-  /// Time passed.
+  /// Does what is due at this time.
   mutating func tick(_ now: Instant) -> [Action] {
     switch program {
     case .stopped(let startAt):
@@ -88,7 +88,7 @@ struct WatcherState {
     return folders.keys.sorted { $0.number < $1.number }.flatMap { ask($0) }
   }
 
-  /// The program ended, or could not be started. All folders are blind.
+  /// Takes the news that the program ended or could not be started: all folders are blind.
   mutating func failed(_ why: WatchBlindness, now: Instant) -> [Action] {
     if case .running(let since) = program, now.elapsed(since: since) >= WatchPace.goodRun { failures = 0 }
     program = .stopped(startAt: now + WatchPace.restart(failures: failures, random: random))
@@ -104,7 +104,7 @@ struct WatcherState {
   }
 
   mutating func received(_ record: WatchRecord, now: Instant) -> [Action] {
-    // One of a folder that was forgotten.
+    // The record is about a folder that was forgotten.
     guard let id = ids[record.wire], let folder = folders[id] else { return [] }
     switch record {
     case .ready(_, let count):
@@ -112,7 +112,7 @@ struct WatcherState {
       folders[id]?.blindness = nil
       folders[id]?.attempts = 0
       return [.tell(request: folder.request, WatchNews(id, .ready(directories: count)))]
-    // Before `ready`, which says more.
+    // Changes before `ready` do not matter, since `ready` covers more.
     case _ where !folder.isSeen && !record.isState: return []
     case .dirty(_, let path):
       return [.tell(request: folder.request, WatchNews(id, .init(path: path, isTree: false)))]
@@ -128,7 +128,7 @@ struct WatcherState {
     }
   }
 
-  /// Asks the program for a folder.
+  /// Asks the program to watch a folder.
   private mutating func ask(_ id: WatchID) -> [Action] {
     guard var folder = folders[id] else { return [] }
     var actions: [Action] = []
@@ -145,7 +145,7 @@ struct WatcherState {
     return actions
   }
 
-  /// Says that a folder is blind; the same is said once.
+  /// Reports that a folder is blind, unless that was reported last.
   private mutating func tell(_ id: WatchID, _ blindness: WatchBlindness) -> [Action] {
     guard let folder = folders[id] else { return [] }
     folders[id]?.isSeen = false

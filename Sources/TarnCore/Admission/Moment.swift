@@ -1,6 +1,6 @@
-/// Now, by both clocks.
+/// The present moment by both clocks.
 package struct Moment: Hashable, Sendable {
-  /// What the clock on the wall shows; may be set either way at any time.
+  /// The wall clock, which may be set forward or back at any time.
   package var wall: Timestamp
   package var monotonic: Instant
 
@@ -9,17 +9,17 @@ package struct Moment: Hashable, Sendable {
     self.monotonic = monotonic
   }
 
-  /// Since an earlier moment of this process, never below zero: the larger of what the two clocks say, so that neither a clock set
-  /// back nor a machine that slept makes a wait longer.
+  /// Returns the time since an earlier moment of this process, never below zero. It is the larger of what the two clocks say:
+  /// neither a clock set back nor a machine that slept makes a wait longer.
   package func elapsed(since earlier: Moment) -> Duration {
     max(monotonic.elapsed(since: earlier.monotonic), wall - earlier.wall)
   }
 }
 
-/// A span that must pass first.
+/// A span of time that must pass first.
 package struct Wait: Hashable, Sendable {
   package let from: Moment
-  /// Never below zero.
+  /// The length of the span, never below zero.
   package let length: Duration
 
   package init(from: Moment, seconds: Double) {
@@ -27,17 +27,17 @@ package struct Wait: Hashable, Sendable {
     length = .bounded(seconds: seconds)
   }
 
-  /// Zero when it is over.
+  /// Returns what is left of the wait; zero when it is over.
   package func remaining(at now: Moment) -> Duration {
     max(.zero, length - now.elapsed(since: from))
   }
 }
 
-/// How long to stay away after failures in a row: full jitter under a ceiling that doubles.
+/// The pauses after failures in a row: full jitter under a ceiling that doubles.
 package struct BackOff: Hashable, Sendable {
-  /// Seconds: the ceiling of the first pause.
+  /// The ceiling of the first pause, in seconds.
   package var base: Double
-  /// Seconds: no ceiling is higher.
+  /// The highest ceiling, in seconds.
   package var most: Double
 
   package init(base: Double, most: Double) {
@@ -45,9 +45,9 @@ package struct BackOff: Hashable, Sendable {
     self.most = most
   }
 
-  /// Seconds.
+  /// Returns the ceiling of a pause, in seconds.
   ///
-  /// - Parameter count: failures so far, at least 1.
+  /// - Parameter count: the failures so far, at least 1.
   package func ceiling(_ count: Int) -> Double {
     min(most, base * Double(UInt64(1) << UInt64(min(max(count, 1), 41) - 1)))
   }

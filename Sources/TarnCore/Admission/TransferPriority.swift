@@ -1,9 +1,9 @@
-/// How often a mirror's requests come before those of others.
+/// How often a mirror's requests come before those of other mirrors.
 package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
   /// `urgent` is for single requests that somebody waits for.
   case low, normal, high, urgent
 
-  /// Turns to one of the lowest.
+  /// The number of turns for each turn of the lowest priority.
   package var weight: UInt64 {
     switch self {
     case .low: 1

@@ -1,6 +1,6 @@
-/// How wanted and present are compared: one merge of three streams sorted by path bytes - the entries, pushed
-/// by `want`, the rows of the ledger and the snapshot of the folder, pulled. Memory does not grow with any of
-/// them. One thread.
+/// Compares what is wanted with what is present, in one merge of three streams sorted by path bytes. The entries are pushed by
+/// `want`; the rows of the ledger and the snapshot of the folder are pulled. Memory does not grow with any of them. Used by one
+/// thread.
 package final class Comparison {
   private let planner: Planner
   private let rows: any RowCursor
@@ -11,17 +11,17 @@ package final class Comparison {
 
   private var row: Row?
   private var present: Present?
-  /// The newest entry, not yet settled: the next one may name the same path.
+  /// The newest entry, not yet settled because the next one may name the same path.
   private var newest: Wanted?
-  /// Settled entries whose path is a prefix of the newest: one may turn out to be a directory of another. One that is none when it
-  /// is settled is not kept.
+  /// Settled entries whose path is a prefix of the newest path: one of them may turn out to be a directory of a later entry. An
+  /// entry that is no such prefix when it is settled is not kept.
   private var nested: [Settled] = []
-  /// Objects of the folder that are no directories and whose path is a prefix of the last one seen.
+  /// Objects of the folder that are not directories and whose path is a prefix of the last one seen.
   private var blockers: [Blocker] = []
 
   private struct Wanted {
     var entry: Entry
-    /// Set when two entries of this path do not agree.
+    /// The refusal of this path, set when two of its entries do not agree.
     var refusal: (code: String, message: String)?
   }
 
@@ -29,22 +29,22 @@ package final class Comparison {
     let isRefused: Bool
     var finding: Finding
 
-    /// Whether what it wants is a directory of the path.
+    /// True when this entry's path is a directory of `path`.
     func holds(_ path: RelativePath) -> Bool { finding.path.isAncestor(of: path) }
   }
 
   private struct Blocker {
     var present: Present
-    /// Of its row, when nobody wants it; kept back while a wanted path may lie below it.
+    /// The finding of its row when no entry wants it. It is kept back while a wanted path may lie below it.
     var unlisted: Finding?
-    /// Something is going to be fetched below it.
+    /// True when something is going to be fetched below it.
     var makesWay = false
   }
 
   /// - Parameters:
-  ///   - unrecorded: called for every regular file that is neither wanted nor recorded, and for every one that is not as the
-  ///     row of its path says, which is told.
-  ///   - mayGo: whether an unlisted file of Tarn's may be deleted, where the policy deletes at all.
+  ///   - unrecorded: called for every regular file that is not wanted and not recorded, and for every regular file that differs
+  ///     from the row of its path, with `isRecorded` set.
+  ///   - mayGo: returns whether an unlisted file of Tarn's may be deleted, where the policy deletes at all.
   ///   - emit: called for every path that is wanted or recorded, nearly in path order.
   package init(
     planner: Planner, rows: any RowCursor, snapshot: any SnapshotCursor,
@@ -62,9 +62,9 @@ package final class Comparison {
     try nextPresent()
   }
 
-  /// The next entry.
+  /// Takes the next entry.
   ///
-  /// - Throws: `OutOfOrder` when its path sorts before the one before it; then the comparison is void.
+  /// - Throws: `OutOfOrder` when its path sorts before the previous one. The comparison is void then.
   package func want(_ entry: Entry) throws {
     let order = newest.map { compareBytes($0.entry.path.bytes, entry.path.bytes) }
     if let order, order > 0 { throw OutOfOrder() }
@@ -77,7 +77,7 @@ package final class Comparison {
     }
   }
 
-  /// No more entries: the rest of the rows is unlisted.
+  /// Ends the entries: the remaining rows are unlisted.
   package func finish() throws {
     if let known = newest.take() { try settle(known, next: nil) }
     while row != nil || present != nil { try passUnlisted(before: nil) }
@@ -107,10 +107,10 @@ package final class Comparison {
     return merged
   }
 
-  /// Brings rows and snapshot up to the path and decides. The finding is kept back while its path may be that of a directory of a
-  /// later entry; else it is emitted at once, which may be before the feed turns out to be cut or out of order.
+  /// Advances rows and snapshot to the path and decides. The finding is kept back while its path may be a directory of a later
+  /// entry. Otherwise it is emitted at once, perhaps before the feed turns out to be cut off or out of order.
   ///
-  /// - Parameter next: the path that is wanted next; nil when no more is.
+  /// - Parameter next: the next wanted path; `nil` when there are no more.
   private func settle(_ wanted: Wanted, next: RelativePath?) throws {
     // A list may name files that the index does not have.
     guard !wanted.entry.isVoucher else { return }
@@ -137,7 +137,7 @@ package final class Comparison {
     if let present, present.kind != .directory, mayLieBelow(path, next) {
       blockers.append(Blocker(present: present))
     }
-    // Most often nothing lies below it: it need not be kept, and copied.
+    // Most often nothing lies below it, so the finding need not be kept and copied.
     if nested.isEmpty, !wanted.entry.isRefused, next?.begins(with: path) != true {
       try release(finding)
     } else {
@@ -168,8 +168,8 @@ package final class Comparison {
         : "\(name) is no directory, and not as Tarn placed it")
   }
 
-  /// A file that Tarn placed, and that the feed now has as a directory: a deletion like any other. What a refused name
-  /// protects stays, and what may not go.
+  /// Returns whether the blocker is a file that Tarn placed and that the feed now has as a directory. It goes as any other deletion
+  /// does; what a refused name protects, and what must not be deleted, stays.
   private func canMakeWay(_ blocker: Blocker) -> Bool {
     guard isOwn(blocker), case .action(let action)? = blocker.unlisted?.decision else { return false }
     return action.kind == .delete && mayGo(action.path)
@@ -177,7 +177,7 @@ package final class Comparison {
 
   private func isOwn(_ blocker: Blocker) -> Bool {
     guard let own = blocker.unlisted?.row, blocker.present.kind == .regular else { return false }
-    // As a deletion has it: a file whose mode or links changed is the same file.
+    // The same test as for a deletion: a file whose mode or links changed is the same file.
     return own.identity.isSameContents(as: blocker.present.identity)
       && !planner.policy.filter.excludes(own.path)
   }
@@ -192,8 +192,8 @@ package final class Comparison {
     code: "path-file-and-directory", message: "the feed has this path both as a file and as a directory"
   )
 
-  /// Lets go of what cannot be a prefix of this path or of any later one. Blockers come last: a finding that is
-  /// released may make one of them give way.
+  /// Releases what cannot be a prefix of this path or of any later one. Blockers come last, since a released finding may make one
+  /// of them give way.
   private func dropNonPrefixes(of path: RelativePath) throws {
     if nested.isEmpty, blockers.isEmpty { return }
     if let keep = nested.firstIndex(where: { !path.begins(with: $0.finding.path) }) {
@@ -205,7 +205,7 @@ package final class Comparison {
   }
 
   private func release(from index: Int) throws {
-    // Most often it is the only one, which moves.
+    // Most often there is only one, which is moved, not copied.
     guard nested.count - index > 1 else {
       if nested.count > index { try release(nested.removeLast().finding) }
       return
@@ -236,7 +236,7 @@ package final class Comparison {
     try emit(finding)
   }
 
-  /// Whether the path that comes first is that of the row; nil when both streams are over.
+  /// True when the path that comes first is that of the row; `nil` when both streams are over.
   private var isRowFirst: Bool? {
     guard let row else { return present == nil ? nil : false }
     guard let present else { return true }
@@ -257,7 +257,7 @@ package final class Comparison {
     return taken
   }
 
-  /// - Parameter wanted: the path that is wanted next; nil when no more is.
+  /// - Parameter wanted: the next wanted path; `nil` when there are no more.
   private func passUnlisted(before wanted: RelativePath?) throws {
     guard let isRow = isRowFirst, let path = isRow ? row?.path : present?.path else { return }
     try dropNonPrefixes(of: path)
@@ -278,7 +278,7 @@ package final class Comparison {
     }
   }
 
-  /// Whether a path that comes later may begin with this one: then the next one does.
+  /// Returns whether a later path may begin with this one. If any does, the next one does.
   private func mayLieBelow(_ path: RelativePath, _ wanted: RelativePath?) -> Bool {
     func begins(_ next: RelativePath?) -> Bool { next?.begins(with: path) == true }
     return begins(wanted) || begins(row?.path) || begins(present?.path)
@@ -290,7 +290,7 @@ package final class Comparison {
     return FolderFingerprint.mark(row, present: present, isBelowFile: isBelowFile)
   }
 
-  /// A name that was refused may have been a directory's.
+  /// True below a name that was refused, which may have been a directory's name.
   private func isBelowRefused(_ path: RelativePath) -> Bool {
     nested.contains { $0.isRefused && $0.holds(path) }
   }
@@ -307,17 +307,18 @@ package final class Comparison {
   }
 }
 
-/// What the comparison says of one path.
+/// What the comparison found about one path.
 package struct Finding: Sendable {
   package var path: RelativePath
   package var entry: Entry?
   package var row: Row?
   package var decision: Decision
-  /// Of what stands there in place of what the row records (`FolderFingerprint.mark`); nil when it is as recorded, or no row is.
+  /// The mark of what stands there in place of what the row records (`FolderFingerprint.mark`). `nil` when it is as recorded, and
+  /// when there is no row.
   package var mark: UInt64?
-  /// The entry is not taken, whatever stands there.
+  /// Why the entry is not taken, whatever stands at the path.
   package var refusal: (code: String, message: String)?
-  /// A directory could not be read: what lies in it counts as absent, so nothing in it may be deleted.
+  /// Set when a directory could not be read. What lies in it counts as absent, so nothing in it may be deleted.
   package var scanFailure: FolderFailure?
 
   package init(path: RelativePath, entry: Entry?, row: Row?, decision: Decision) {
@@ -335,10 +336,10 @@ package struct Finding: Sendable {
 }
 
 extension Entry {
-  /// One entry out of two of the same path.
+  /// Makes one entry of two that have the same path.
   ///
-  /// - Returns: nil when they do not agree: another digest of the same algorithm, another size, or nothing
-  ///   that shows that they are the same.
+  /// - Returns: `nil` when they do not agree: another digest of the same algorithm, another size, or nothing that shows that they
+  ///   are the same file.
   package func merged(with other: Entry) -> Entry? {
     if let size, let otherSize = other.size, size != otherSize { return nil }
     for digest in digests {
@@ -364,10 +365,10 @@ extension Entry {
     return merged
   }
 
-  /// Sources that are kept of entries that were merged: a feed may name one path for ever.
+  /// The most sources that are kept of merged entries, since a feed may name one path any number of times.
   package static let mostSources = 64
 
-  /// The best first, each URL once.
+  /// Returns the best sources first, each URL once.
   private static func best(of sources: [Source]) -> [Source] {
     var seen: Set<String> = []
     let sorted = sources.sorted { $0.priority < $1.priority }.filter { seen.insert($0.url).inserted }

@@ -1,11 +1,10 @@
-/// How the folder stands against the ledger's rows: how many rows there are, and a sum over those whose files are not as
-/// recorded. Two that are equal mean that nothing changed between them that a pass would act on, given the same feed
-/// and the same policy.
+/// The state of the folder against the ledger's rows: the number of rows, and a sum over those whose files are not as recorded.
+/// When two fingerprints are equal, nothing changed between them that a pass would act on, given the same feed and policy.
 package struct FolderFingerprint: Sendable, Equatable {
   package var rows: Int
-  /// Rows whose files are not as recorded.
+  /// The number of rows whose files are not as recorded.
   package private(set) var odd: Int
-  /// Of the marks of these, in any order.
+  /// The sum of the marks of the rows whose files are not as recorded, in any order.
   package private(set) var sum: UInt64
 
   package init(rows: Int = 0, odd: Int = 0, sum: UInt64 = 0) {
@@ -22,10 +21,10 @@ package struct FolderFingerprint: Sendable, Equatable {
     sum = sum &+ mark
   }
 
-  /// What stands in place of what a row records, as a number (FNV-1a).
+  /// Returns a number (FNV-1a) for what stands in place of what a row records.
   ///
-  /// - Parameter isBelowFile: nothing stands there, for something above it is no directory.
-  /// - Returns: nil when it is as recorded.
+  /// - Parameter isBelowFile: true when nothing stands there because something above it is not a directory.
+  /// - Returns: `nil` when the file is as recorded.
   package static func mark(_ row: Row, present: Present?, isBelowFile: Bool) -> UInt64? {
     mark(row.path, row.identity, present: present, isBelowFile: isBelowFile)
   }
@@ -56,10 +55,10 @@ package struct FolderFingerprint: Sendable, Equatable {
     return hash.value
   }
 
-  /// How a folder stands: what a comparison that wants nothing says of each row, in a fraction of its time.
+  /// Returns the fingerprint that a comparison without wanted entries would yield, in a fraction of its time.
   ///
   /// - Parameter meanwhile: called for each row.
-  /// - Returns: nil when a part of the folder cannot be read.
+  /// - Returns: `nil` when a part of the folder cannot be read.
   package static func of(
     _ rows: any RecordedCursor, _ snapshot: any SnapshotCursor, meanwhile: () throws -> Void
   ) throws -> FolderFingerprint? {
@@ -76,11 +75,11 @@ package struct FolderFingerprint: Sendable, Equatable {
     return objects.isWhole ? standing : nil
   }
 
-  /// What the folder has, by path, and what of it stands above the rows and is no directory.
+  /// The objects of the folder by path, and those above the rows that are not directories.
   private struct Objects {
     private let snapshot: any SnapshotCursor
     private var next: Present?
-    /// Each is a prefix of the row at hand.
+    /// Objects that are not directories; the path of each is a prefix of the current row's path.
     private var above: [RelativePath] = []
     private(set) var isWhole = true
 
@@ -99,11 +98,11 @@ package struct FolderFingerprint: Sendable, Equatable {
       }
     }
 
-    /// What stands at a row's path. Rows come in the order of their paths.
+    /// Returns what stands at a row's path. Rows come in path order.
     mutating func present(at path: RelativePath) -> Present? {
       while let last = above.last, !path.begins(with: last) { above.removeLast() }
       while let present = next, present.path < path {
-        // What begins with a path comes right behind it: when the next row does not, no later one does.
+        // Paths that begin with a given path follow it directly: when the next row does not, no later one does.
         if present.kind != .directory, path.begins(with: present.path) {
           above.append(present.path)
         }

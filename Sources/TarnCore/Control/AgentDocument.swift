@@ -1,7 +1,7 @@
-/// `tarn status --json`, and what the agent answers to the same question.
+/// The document of `tarn status --json`, and the agent's answer to the same question.
 package struct StatusAnswer: Codable, Sendable {
   package var schema = "tarn-status/1"
-  /// nil when no agent answered: then the mirrors are as their ledgers say.
+  /// The state of the agent. `nil` when no agent answered: then the mirrors are as their ledgers say.
   package var agent: AgentDocument?
   package var mirrors: [StatusDocument]
 
@@ -11,47 +11,48 @@ package struct StatusAnswer: Codable, Sendable {
   }
 }
 
-/// How a running agent is.
+/// The state of a running agent.
 package struct AgentDocument: Codable, Sendable, Equatable {
   package var version: String
   package var process: Int32
-  /// RFC 3339.
+  /// When the agent started (RFC 3339).
   package var started: String
   /// `running` or `stopping`.
   package var state = "running"
-  /// Passes at work now, and how many may be.
+  /// The passes at work now, and the most that may be at work at once.
   package var passes = 0
   package var mostPasses = 0
-  /// Transfers at work, and those that wait for a place.
+  /// The transfers at work, and those that wait for a place.
   package var transfers = 0
   package var waiting = 0
-  /// Bytes per second over all mirrors now, and the limit; nil for none.
+  /// Bytes per second over all mirrors now, and the limit; `nil` for none.
   package var rate: UInt64 = 0
   package var rateLimit: UInt64?
-  /// When the settings that hold were read (RFC 3339).
+  /// When the present settings were read (RFC 3339).
   package var settingsRead: String
-  /// Why newer settings were not taken, one text per error; empty when the last reload was.
+  /// Why newer settings were rejected, one text per error. Empty when the last reload succeeded.
   package var rejected: [String] = []
-  /// The command that tells of them with all there is to say; nil from an agent that does not say.
+  /// The command that reports the errors of rejected settings in full. `nil` from an agent that does not report it.
   package var settingsCheck: String?
-  /// Settings that only a restart takes up.
+  /// The settings that take effect only with a restart.
   package var needRestart: [String] = []
-  /// Hosts that some mirrors leave alone for a while, and until when (RFC 3339): a host that asked some of them, and failed others,
-  /// is named twice.
+  /// The hosts that some mirrors leave alone for a while. A host that asked for it at some mirrors and failed at others is listed
+  /// twice.
   package var restingHosts: [RestingHost] = []
 
-  /// Whom it tells of what happens; nil where the settings name nobody, and from an agent that does not say.
+  /// The hooks and their state. `nil` where the settings name none, and from an agent that does not report them.
   package var hooks: [HookStatus]?
 
   package struct RestingHost: Codable, Sendable, Equatable {
     package var host: String
-    /// Now, while one request tries whether it is back.
+    /// When the rest ends (RFC 3339); the present time while one request tries whether the host is back.
     package var until: String
-    /// It asked for that itself; false where it failed again and again. nil from an agent that does not say.
+    /// True when the host asked for the rest itself, false when it failed again and again. `nil` from an agent that does not report
+    /// it.
     package var asked: Bool?
-    /// Until when it asked for it; later than `until` where that is more than any host is left alone for. nil where it did not.
+    /// The time that the host asked for; later than `until` where that is more than the longest rest. `nil` where it did not ask.
     package var askedUntil: String?
-    /// Those that leave it alone; for others it may answer. nil from an agent that does not say.
+    /// The mirrors that leave the host alone; for others it may answer. `nil` from an agent that does not report them.
     package var mirrors: [String]?
 
     package init(host: String, until: String) {
@@ -68,16 +69,16 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   }
 }
 
-/// How a hook of a running agent is.
+/// The state of one hook of a running agent.
 package struct HookStatus: Codable, Sendable, Equatable {
   package var name: String
-  /// `good` or `failing`.
+  /// Either `good` or `failing`.
   package var state: String
-  /// Attempts in a row that failed, since when (RFC 3339), and why the last one did.
+  /// The number of attempts in a row that failed, the time of the first (RFC 3339), and the reason of the last.
   package var failures = 0
   package var since: String?
   package var message: String?
-  /// Events that it is still to be told, and those that it will never be.
+  /// The events that the hook has still to be told, and those that were dropped.
   package var waiting = 0
   package var dropped: UInt64 = 0
 

@@ -1,31 +1,31 @@
-/// What steers a running agent. Encoded as the body of a request.
+/// A command to a running agent. Encoded as the body of a request.
 package struct ControlCommand: Codable, Sendable, Equatable {
-  /// The raw value is the word of the command line.
+  /// What to do. The raw value is the word of the command line.
   package enum Verb: String, Codable, Sendable, CaseIterable {
-    /// A pass now, whatever else holds.
+    /// Begin a pass now, whatever else holds.
     case sync
-    /// No pass, and no new transfer; what runs ends cleanly, and so does what was asked for before. Until `resume`, also across
-    /// restarts; a pass that is asked for later comes all the same.
+    /// Start no pass and no new transfer until `resume`, also across restarts. What runs ends cleanly, and so does what was asked
+    /// for before. A pass that is asked for later is done all the same.
     case pause, resume
-    /// What waits after a failure is tried now.
+    /// Try now what waits after a failure.
     case retry
-    /// The running pass or transfer ends now; the next pass comes as planned.
+    /// End the running pass or transfer now. The next pass comes as planned.
     case cancel
     case prioritize
-    /// The held plan goes ahead.
+    /// Carry out the held plan.
     case approve
   }
 
-  /// Turns among mirrors and transfers.
+  /// The share of turns among mirrors and transfers.
   package enum Priority: String, Codable, Sendable, CaseIterable { case low, normal, high }
 
   package var verb: Verb
   package var target: ControlTarget
-  /// Of `prioritize` only.
+  /// The new priority; for `prioritize` only.
   package var priority: Priority?
-  /// Of `approve` only; nil for the plan that is held.
+  /// The plan to approve, for `approve` only. `nil` for the plan that is held.
   package var plan: String?
-  /// Of `sync` of a whole mirror only; nil where the mirror's name says all.
+  /// What the caller expects of the mirror, for `sync` of a whole mirror only. `nil` where the mirror's name says all.
   package var expected: ControlExpectation?
 
   package init(_ verb: Verb, _ target: ControlTarget) {
@@ -34,29 +34,29 @@ package struct ControlCommand: Codable, Sendable, Equatable {
   }
 }
 
-/// What who asks for a pass takes the mirror to be. Where it is otherwise, no pass is begun.
+/// What the caller of a pass takes the mirror to be. Where the mirror is otherwise, no pass begins.
 package struct ControlExpectation: Codable, Sendable, Equatable {
-  /// The feed's text, a local one's with an absolute path; nil for whatever is followed.
+  /// The feed's text, with an absolute path for a local one. `nil` for whatever is followed.
   package var feed: String?
-  /// The options that are to hold, as `PassOptions.encoded` writes them; nil for whatever holds.
+  /// The expected options as `PassOptions.encoded` writes them. `nil` for whatever holds.
   package var options: String?
-  /// The folder is to be taken as it is.
+  /// True when the folder is to be taken as it is.
   package var adopts: Bool?
-  /// A folder that is gone is to be made anew, by this pass.
+  /// True when this pass is to create a missing folder anew.
   package var recreates: Bool?
-  /// An absolute path.
+  /// The state directory as an absolute path.
   package var state: String?
 
   package init() {}
 }
 
-/// TARGET: a mirror, or one path of it.
+/// The TARGET of a command: a mirror, or one path of it.
 package struct ControlTarget: Codable, Sendable, Equatable {
-  /// A configured name, or a folder as an absolute path.
+  /// The mirror's configured name, or its folder as an absolute path.
   package var mirror: String
-  /// Below the folder; nil for the whole mirror.
+  /// The path below the folder; `nil` for the whole mirror.
   package var path: String?
-  /// The path's bytes in Base64, when `path` is not them.
+  /// The path's bytes in Base64, set when `path` does not hold them exactly.
   package var pathBytes: String?
 
   package init(mirror: String, path: [UInt8]? = nil) {
@@ -67,24 +67,24 @@ package struct ControlTarget: Codable, Sendable, Equatable {
     pathBytes = text.utf8.elementsEqual(path) ? nil : Base64.encode(path)
   }
 
-  /// As it is on disk; nil for the whole mirror, empty for bytes that are no Base64.
+  /// The path as it is on disk. `nil` for the whole mirror, empty for bytes that are not Base64.
   package var rawPath: [UInt8]? {
     pathBytes.map { Base64.decode(Array($0.utf8)) ?? [] } ?? path.map { Array($0.utf8) }
   }
 }
 
-/// What the agent made of a command.
+/// The agent's answer to a command.
 package struct ControlAnswer: Codable, Sendable, Equatable {
   package var schema = "tarn-control/1"
-  /// What happens now, for a person: one line.
+  /// What happens now, in one line for people.
   package var message: String
-  /// Nothing had to be changed.
+  /// True when nothing had to be changed.
   package var wasSo = false
-  /// The number of the pass that was asked for, to be followed in the status; nil where none was.
+  /// The number of the requested pass, to be followed in the status. `nil` where none was requested.
   package var run: UInt64?
-  /// What the agent calls the mirror of that pass.
+  /// The agent's name for the mirror of the requested pass.
   package var mirror: String?
-  /// Of `approve` only.
+  /// The outcome of `approve`; `nil` for other commands.
   package var approval: ControlApproval?
 
   package init(_ message: String, wasSo: Bool = false, run: UInt64? = nil, mirror: String? = nil) {
@@ -100,18 +100,18 @@ package struct ControlAnswer: Codable, Sendable, Equatable {
   }
 }
 
-/// What came of an approval.
+/// The outcome of an approval.
 package struct ControlApproval: Codable, Sendable, Equatable {
   package var plan: String
   package var deleted = 0
-  /// In the plan, and not deleted: wanted again, edited, or gone already.
+  /// Files of the plan that were not deleted: wanted again, edited, or gone already.
   package var spared = 0
-  /// Of the plan, and still held.
+  /// Files of the plan that are still held.
   package var left: Int
   package var failed = 0
-  /// The first of those that failed, for a person.
+  /// Messages for people about the first files that failed.
   package var problems: [String] = []
-  /// A pass is at work; the plan goes ahead when it has ended.
+  /// True while a pass is at work. The plan is carried out when that pass has ended.
   package var isDeferred: Bool
 
   package init(plan: String, left: Int, isDeferred: Bool = false) {
@@ -121,18 +121,18 @@ package struct ControlApproval: Codable, Sendable, Equatable {
   }
 }
 
-/// What became of a reload.
+/// The outcome of a reload.
 package struct ReloadAnswer: Codable, Sendable, Equatable {
   package var schema = "tarn-reload/1"
   package var isTaken: Bool
-  /// Why not, one text per error as `tarn config check` prints it.
+  /// Why the settings were rejected, one text per error as `tarn config check` prints it.
   package var problems: [String] = []
-  /// Names of mirrors.
+  /// The names of mirrors that are new. The next two hold those removed and changed.
   package var added: [String] = []
   package var removed: [String] = []
   package var changed: [String] = []
   package var needRestart: [String] = []
-  /// Folders of mirrors that the settings name no more; nil from an agent that does not say.
+  /// The folders of mirrors that the settings no longer name. `nil` from an agent that does not report them.
   @NullIfUnknown package var left: [String]?
 
   package init(isTaken: Bool) {
@@ -140,16 +140,16 @@ package struct ReloadAnswer: Codable, Sendable, Equatable {
   }
 }
 
-/// Why a question or a command was not answered. Encoded as the body of an error.
+/// Why a question or a command was refused. Encoded as the body of an error.
 package struct ControlFailure: Error, Codable, Sendable, Equatable {
   package enum Kind: String, Codable, Sendable, CaseIterable {
     /// The request makes no sense (400).
     case usage
-    /// This peer may not ask that (403).
+    /// This peer must not ask that (403).
     case permission
     /// No such mirror, path or plan (404).
     case notFound
-    /// It cannot be done as things are (409).
+    /// It cannot be done in the present state (409).
     case conflict
     /// Too long or too many (413).
     case tooLarge
@@ -157,19 +157,19 @@ package struct ControlFailure: Error, Codable, Sendable, Equatable {
     case unavailable
     /// A defect in Tarn (500).
     case defect
-    /// It holds, and cannot be written down (507).
+    /// The change is in effect but cannot be stored (507).
     case storage
   }
-  /// Others are connected, as many as may be: nothing was done, and in a moment it may be.
+  /// The code for too many connections: nothing was done, and trying again in a moment may help.
   package static let tooManyConnections = "too-many-connections"
 
   package var schema = "tarn-error/1"
   package var kind: Kind
-  /// Stable.
+  /// A stable code for programs.
   package var code: String
-  /// What and where.
+  /// What went wrong, and where.
   package var message: String
-  /// How to mend it.
+  /// How to fix it.
   package var hint: String?
 
   package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
@@ -180,7 +180,7 @@ package struct ControlFailure: Error, Codable, Sendable, Equatable {
   }
 }
 
-/// A limit over all mirrors.
+/// A rate limit over all mirrors.
 package struct ControlRate: Codable, Sendable, Equatable {
   /// Bytes per second; nil for no limit.
   package var bytesPerSecond: UInt64?
@@ -191,7 +191,7 @@ package struct ControlRate: Codable, Sendable, Equatable {
 }
 
 extension ControlCommand {
-  /// Why the parts do not go together; nil when they do.
+  /// Why the parts of the command do not fit together; `nil` when they do.
   package var fault: ControlFailure? {
     if expected != nil, verb != .sync || target.rawPath != nil {
       return ControlFailure(

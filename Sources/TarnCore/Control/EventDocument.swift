@@ -1,19 +1,20 @@
-/// One event of a mirror's journal, as programs see it.
+/// One event of a mirror's journal in the form that programs read.
 package struct EventDocument: Codable, Sendable, Equatable {
-  /// Of this mirror's journal; only grows.
+  /// The number of the event in this mirror's journal; it only grows.
   package var number: Int64
   package var mirror: String
-  /// RFC 3339.
+  /// When the event happened (RFC 3339).
   package var time: String
-  /// Stable: `fetched`, `deleted`, `pass-failed` ... (tarn-status(5)); `events-dropped` says that the numbers up to this one are gone.
+  /// A stable code: `fetched`, `deleted`, `pass-failed` ... (tarn-status(5)). `events-dropped` says that the events up to this
+  /// number are gone.
   package var code: String
-  /// Safe to print; nil where none applies.
+  /// The path, safe to print. `nil` where none applies.
   package var path: String?
-  /// The path's bytes in base64, when `path` is not them.
+  /// The path's bytes in Base64, set when `path` does not hold them exactly.
   package var pathBytes: String?
   package var bytes: UInt64?
   package var detail: String?
-  /// Where to go on after this event: opaque, and valid across restarts of the agent.
+  /// The position behind this event: opaque, and valid across restarts of the agent.
   package var cursor: String
 
   package init(number: Int64, mirror: String, time: String, code: String, cursor: String) {
@@ -25,25 +26,25 @@ package struct EventDocument: Codable, Sendable, Equatable {
   }
 }
 
-/// Some events, in the order to be read.
+/// A page of events, in the order to be read.
 package struct EventPage: Codable, Sendable, Equatable {
   package var schema = "tarn-events/1"
   package var events: [EventDocument]
-  /// Where to go on; that of the last event, or the one that was asked with when there is none.
+  /// The position to go on from: that of the last event, or the one of the request when there is no event.
   package var cursor: String
-  /// There may be more already.
+  /// True when there may be more events already.
   package var hasMore: Bool
-  /// Mirrors whose journals cannot be read: the events are those of the others. nil where there is none, and from an agent that does
-  /// not say.
+  /// The mirrors whose journals cannot be read; the events are those of the others. `nil` where there are none, and from an agent
+  /// that does not report them.
   package var unread: [Unread]?
 
-  /// A mirror, and why its journal cannot be read.
+  /// A mirror whose journal cannot be read, and the reason.
   package struct Unread: Codable, Sendable, Equatable {
     package var mirror: String
     package var code: String
     package var message: String
     package var hint: String?
-    /// What a command about this mirror alone ends with.
+    /// The exit status of a command about this mirror alone.
     package var exitStatus: Int32
 
     package init(_ mirror: String, _ failure: PassFailure) {

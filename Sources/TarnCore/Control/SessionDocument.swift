@@ -1,22 +1,22 @@
-/// A session, as programs see it.
+/// A session in the form that programs read.
 package struct SessionDocument: Codable, Sendable, Equatable {
   package var schema = "tarn-session/1"
   package var id: String
   package var settings: SessionSettings
-  /// Takes no more tasks.
+  /// True when the session takes no more tasks.
   package var isClosed: Bool
-  /// Tasks by their states; without those that are none.
+  /// The number of tasks in each state; states without tasks are left out.
   package var tasks: [String: Int]
-  /// The number of its newest event; 0 where nothing has happened.
+  /// The number of the newest event; 0 before the first.
   package var lastEvent: Int64
-  /// Events up to this one were acknowledged.
+  /// The number of the last acknowledged event.
   package var acknowledged: Int64
-  /// Bytes of partial files, and how many there are.
+  /// The bytes of partial files, and the number of these files.
   package var partialBytes: UInt64?
   package var partialFiles: Int?
-  /// How the last wake command ended; nil where none was run.
+  /// How the last wake command ended; `nil` where none was run.
   package var wake: WakeDocument?
-  /// In an answer to settings that were handed over: names of those that differ from what is stored.
+  /// The names of the settings that differ from the stored ones, in the answer to settings that were sent.
   package var differs: [String]?
 
   package init(
@@ -27,7 +27,7 @@ package struct SessionDocument: Codable, Sendable, Equatable {
     (self.lastEvent, self.acknowledged) = (lastEvent, acknowledged)
   }
 
-  /// Of letters, digits, `-`, `_` and `.`, 64 bytes at most, beginning with a letter or digit.
+  /// Returns whether a text is a session ID: letters, digits, `-`, `_` and `.`, at most 64 bytes, beginning with a letter or digit.
   package static func isID(_ text: String) -> Bool {
     let others = Array("-_.".utf8)
     let isPlain = text.utf8.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || others.contains($0) }
@@ -36,13 +36,13 @@ package struct SessionDocument: Codable, Sendable, Equatable {
   }
 }
 
-/// What came of a session's wake command.
+/// The outcomes of a session's wake command.
 package struct WakeDocument: Codable, Sendable, Equatable {
-  /// Times that it ended, and nothing was acknowledged, in a row.
+  /// Runs in a row after which nothing was acknowledged.
   package var failures: Int
-  /// When it was begun last.
+  /// When the command was last started.
   package var last: Timestamp
-  /// Why it could not be run, or how it ended.
+  /// Why the command could not be run, or how it ended.
   package var message: String
 
   package init(failures: Int, last: Timestamp, message: String) {
@@ -57,12 +57,12 @@ package struct SessionList: Codable, Sendable, Equatable {
   package init(_ sessions: [SessionDocument]) { self.sessions = sessions }
 }
 
-/// What became of tasks that were added, in their order.
+/// The outcome of adding tasks, in the order of the tasks.
 package struct AddedTasks: Codable, Sendable, Equatable {
   package struct Task: Codable, Sendable, Equatable {
     package var number: Int64
     package var state: TaskState
-    /// It was there already.
+    /// True when the task existed already.
     package var wasThere: Bool
 
     package init(number: Int64, state: TaskState, wasThere: Bool) {
@@ -75,12 +75,12 @@ package struct AddedTasks: Codable, Sendable, Equatable {
   package init(_ tasks: [Task]) { self.tasks = tasks }
 }
 
-/// Some tasks, in the order in which they were added.
+/// A page of tasks, in the order in which they were added.
 package struct TaskPage: Codable, Sendable, Equatable {
-  /// As of this event: what comes behind it is not in them.
+  /// The number of the event up to which the tasks are described; later events are not in them.
   package var asOf: Int64
   package var tasks: [TaskDocument]
-  /// There may be more, behind the number of the last one.
+  /// True when there may be more tasks after the last one.
   package var hasMore: Bool
 
   package init(asOf: Int64, tasks: [TaskDocument], hasMore: Bool) {
@@ -88,12 +88,12 @@ package struct TaskPage: Codable, Sendable, Equatable {
   }
 }
 
-/// A task, and how far it is.
+/// A task and its progress.
 package struct TaskDocument: Codable, Sendable, Equatable {
   package var task: TaskRecord
-  /// Bytes that have come; nil for none.
+  /// Bytes received; `nil` for none.
   package var received: UInt64?
-  /// Bytes that are expected; nil where nobody told.
+  /// Bytes expected; `nil` where the size is unknown.
   package var expected: UInt64?
   /// Bytes per second.
   package var rate: UInt64?
@@ -101,47 +101,48 @@ package struct TaskDocument: Codable, Sendable, Equatable {
   package init(_ task: TaskRecord) { self.task = task }
 }
 
-/// Some events, in their order.
+/// A page of session events, in their order.
 package struct SessionEventPage: Codable, Sendable, Equatable {
   package var events: [SessionEvent]
-  /// There may be more already.
+  /// True when there may be more events already.
   package var hasMore: Bool
 
   package init(events: [SessionEvent], hasMore: Bool) { (self.events, self.hasMore) = (events, hasMore) }
 }
 
-/// What somebody wants of a session or of a task.
+/// An order to a session or to one of its tasks.
 package struct SessionOrder: Codable, Sendable, Equatable {
   package enum Verb: String, Codable, Sendable, CaseIterable {
-    /// Of a task or, without one, of all.
+    /// Orders to one task, or to all when no task is given.
     case suspend, resume, cancel, retry
     case prioritize
-    /// The task begins before all others of its priority.
+    /// Let the task begin before all others of its priority.
     case first
-    /// How a task goes on that waits for an answer, or any other one from now on: by `url` and `headers`. Its partial file stays.
+    /// Tell a task how to go on, by `url` and `headers`: one that waits for an answer, or any other from now on. Its partial file
+    /// stays.
     case answer
-    /// No more tasks are taken; when those that are there have ended, it is forgotten.
+    /// Take no more tasks. When the present ones have ended, the session is forgotten.
     case close
-    /// It is forgotten now: what runs ends, partial files go, finished files stay.
+    /// Forget the session now: what runs ends, partial files go, finished files stay.
     case forget
-    /// Events up to `number` were received.
+    /// Confirm that events up to `number` were received.
     case acknowledge
   }
 
   package var verb: Verb
-  /// nil for the whole session.
+  /// The number of the task; `nil` for the whole session.
   package var task: Int64?
-  /// Of `prioritize`.
+  /// The new priority, for `prioritize`.
   package var priority: TaskPriority?
-  /// Of `acknowledge`.
+  /// The number of the last event received, for `acknowledge`.
   package var number: Int64?
-  /// Of `answer`: what takes the place of the task's; nil for what it has.
+  /// The URL and headers that replace the task's, for `answer`. `nil` keeps the present ones.
   package var url: String?
   package var headers: [String]?
-  /// Of `answer` and `retry`: where the file goes now, as in `TaskRequest`. What was fetched goes along.
+  /// The new destination of the file, as in `TaskRequest`, for `answer` and `retry`. What was fetched is moved along.
   package var to: String?
   package var existing: TaskRequest.Existing?
-  /// Of `cancel`: the partial file stays.
+  /// True when the partial file is to stay, for `cancel`.
   package var keep: Bool?
 
   package init(_ verb: Verb, task: Int64? = nil) { (self.verb, self.task) = (verb, task) }

@@ -1,20 +1,21 @@
-/// What `tarn status` says of one mirror. Its keys are those of the JSON document.
+/// The status of one mirror. Its keys are those of the JSON document.
 package struct StatusDocument: Codable, Sendable {
   package struct Entries: Codable, Sendable {
     package var wanted = 0
     package var current = 0
-    /// Neither there nor told of below.
+    /// Wanted entries that are neither in place nor in one of the counts below.
     package var pending = 0
     package var failed = 0
     package var refused = 0
     package var conflict = 0
     package var held = 0
-    /// Deleted or edited by the user, and left so by policy.
+    /// Files that the user deleted or edited, and that the policy leaves so.
     package var kept = 0
-    /// Left out by `include`, `exclude` or `max-age`: none of those above; nil from an agent that does not say.
+    /// Entries left out by `include`, `exclude` or `max-age`, and in none of the counts above. `nil` from an agent that does not
+    /// report them.
     @NullIfUnknown package var excluded: Int? = 0
 
-    /// So many are being brought back, which were counted as in place.
+    /// Counts entries that are being brought back as pending; they were counted as in place.
     package mutating func add(missing: Int) {
       let most = max(0, wanted - max(0, missing))
       guard current > most else { return }
@@ -23,16 +24,16 @@ package struct StatusDocument: Codable, Sendable {
     }
   }
   package struct Bytes: Codable, Sendable {
-    /// Of wanted entries whose size is known, from the feed or from the file in place; nil when none is known.
+    /// Bytes of wanted entries whose size is known from the feed or from the file in place; `nil` when none is known.
     @NullIfUnknown package var wanted: UInt64? = 0
-    /// Of files that the feed wants and that are in place.
+    /// Bytes of the files in place that the feed wants.
     package var current: UInt64 = 0
-    /// nil when nothing is known of what is missing.
+    /// Bytes that are missing; `nil` when nothing is known of them.
     @NullIfUnknown package var pending: UInt64? = 0
-    /// Wanted entries whose size is not known.
+    /// The number of wanted entries whose size is not known.
     package var unknownSizes = 0
 
-    /// So many are being brought back, which were counted as in place.
+    /// Counts bytes that are being brought back as pending; they were counted as in place.
     package mutating func add(missing: UInt64) {
       guard let wanted else { return }
       let most = wanted - min(wanted, missing)
@@ -47,7 +48,7 @@ package struct StatusDocument: Codable, Sendable {
     @NullIfUnknown package var total: UInt64?
     package var rate: UInt64
     package var source: String
-    /// `running`, or `waiting` for a place; nil from an agent that does not say.
+    /// Either `running`, or `waiting` for a place. `nil` from an agent that does not report it.
     @NullIfUnknown package var state: String?
 
     package var isWaiting: Bool { state == "waiting" }
@@ -63,10 +64,10 @@ package struct StatusDocument: Codable, Sendable {
       state = isWaiting ? "waiting" : "running"
     }
   }
-  /// How far the feed has come that is being fetched.
+  /// The progress of the feed that is being fetched.
   package struct FeedTransfer: Codable, Sendable, Equatable {
     package var received: UInt64
-    /// As its server said; nil when it did not.
+    /// The size of the feed as its server gave it; `nil` when it did not.
     @NullIfUnknown package var total: UInt64?
     /// Bytes per second.
     package var rate: UInt64
@@ -77,14 +78,14 @@ package struct StatusDocument: Codable, Sendable {
       self.rate = rate
     }
   }
-  /// How far the pass or repair at work has come with what it puts in place.
+  /// The progress of the running pass or repair with the files that it puts in place.
   package struct Progress: Codable, Sendable, Equatable {
     package var filesDone: Int
     package var filesTotal: Int
     package var bytesDone: UInt64
-    /// Of the files whose size is known by now.
+    /// Bytes of the files whose size is known so far.
     package var bytesTotal: UInt64
-    /// Files whose size nobody has told yet.
+    /// The number of files whose size is not known yet.
     package var unknownSizes: Int
     /// Bytes per second.
     package var rate: UInt64
@@ -105,7 +106,7 @@ package struct StatusDocument: Codable, Sendable {
     package var plan: String
     package var deletions: Int
     package var since: String
-    /// Why they wait, for a person; nil for what an older Tarn held.
+    /// Why the deletions wait, for people; `nil` for those that an older Tarn held.
     package var reason: String?
 
     package init(plan: String, deletions: Int, since: String, reason: String? = nil) {
@@ -122,9 +123,9 @@ package struct StatusDocument: Codable, Sendable {
     package var message: String
     package var since: String
     package var attempts: Int
-    /// When the agent's next pass tries again; nil without an agent, and for what no pass alone mends.
+    /// When the agent's next pass tries again. `nil` without an agent, and for what a pass alone cannot fix.
     @NullIfUnknown package var nextAttempt: String?
-    /// The path's bytes in Base64, when `path` is not them.
+    /// The path's bytes in Base64, set when `path` does not hold them exactly.
     package var pathBytes: String?
 
     /// The path's bytes.
@@ -144,16 +145,16 @@ package struct StatusDocument: Codable, Sendable {
 
   /// The last pass of this agent that ended.
   package struct LastRun: Codable, Sendable, Equatable {
-    /// As promised to who asked for it.
+    /// The number that was promised to the caller of the pass.
     package var number: UInt64
     /// `in-sync`, `partial`, `held`, `planned` (where the settings say dry-run), `stopped`, or the code of a failure.
     package var code: String
     package var message: String
-    /// How to mend a failure; a command where there is one.
+    /// How to fix a failure; a command where there is one.
     package var hint: String?
-    /// What `tarn sync` would have ended with.
+    /// The exit status that `tarn sync` would have had.
     package var exitStatus: Int32
-    /// By the names of the summary of `sync --json`; nil of a pass that failed before it did anything.
+    /// The counts by the names of the summary of `sync --json`. `nil` for a pass that failed before it did anything.
     package var counts: [String: Int]?
     package var bytes: [String: UInt64]?
 
@@ -169,7 +170,7 @@ package struct StatusDocument: Codable, Sendable {
   /// The last local changes that an agent undid without a pass.
   package struct LastRepair: Codable, Sendable, Equatable {
     package var ended: String
-    /// `2 restored, 1 replaced`.
+    /// The changes in words, such as `2 restored, 1 replaced`.
     package var changes: String
 
     package init(ended: String, changes: String) {
@@ -180,11 +181,11 @@ package struct StatusDocument: Codable, Sendable {
 
   package var name: String
   package var feed: String
-  /// The feed that the folder is of, where the settings name another one since, which no pass has read so far; nil for all others.
+  /// The feed that the folder was filled from, where the settings now name another one that no pass has read yet; `nil` otherwise.
   @NullIfUnknown package var feedBefore: String?
   package var folder: String
-  /// idle, reading, planning, transferring, publishing, deleting, verifying, paused, held, failing, or interrupted: the last pass
-  /// was stopped or killed.
+  /// The state: idle, reading, planning, transferring, publishing, deleting, verifying, paused, held, failing, or interrupted when
+  /// the last pass was stopped or killed.
   package var state: String
   /// The process that holds the folder now.
   @NullIfUnknown package var process: Int32?
@@ -192,46 +193,47 @@ package struct StatusDocument: Codable, Sendable {
   @NullIfUnknown package var lastSuccess: String?
   @NullIfUnknown package var lastAttempt: String?
   @NullIfUnknown package var nextRun: String?
-  /// Why then: `scheduled`, `catching-up`, `backing-off`, `asked`, `paused` or `none`; nil without an agent.
+  /// The reason for `nextRun`: `scheduled`, `catching-up`, `backing-off`, `asked`, `paused` or `none`. `nil` without an agent.
   @NullIfUnknown package var nextRunReason: String?
-  /// Until then the server asked to be left alone, or the feed (`ttl`) not to be read; nil where neither did, or the time is over.
+  /// The end of the pause that the server asked for, or the feed (`ttl`). `nil` where neither did, and when the time is over.
   @NullIfUnknown package var askedUntil: String?
-  /// The number of the agent's pass or repair at work; nil without one.
+  /// The number of the agent's running pass or repair; `nil` without one.
   @NullIfUnknown package var run: UInt64?
-  /// What that is: `pass` or `repair`; nil without one.
+  /// The kind of the present run: `pass` or `repair`; `nil` without one.
   @NullIfUnknown package var runKind: String?
   @NullIfUnknown package var lastRun: LastRun?
   @NullIfUnknown package var verifiedAt: String?
-  /// When the feed last changed, as its server said when it was last read.
+  /// When the feed last changed, as its server said at the last reading.
   @NullIfUnknown package var upstreamChangedAt: String?
   /// Why the last pass ended without doing its work.
   @NullIfUnknown package var lastFailure: String?
-  /// How to mend `lastFailure`; nil without one, or where it is not known.
+  /// How to fix `lastFailure`; `nil` without a failure, or where it is not known.
   @NullIfUnknown package var hint: String?
   package var entries = Entries()
   package var bytes = Bytes()
-  /// nil when nothing is being put in place, and from an agent that does not say.
+  /// The progress of the files. `nil` when none is being put in place, and from an agent that does not report it.
   @NullIfUnknown package var progress: Progress?
-  /// nil when the feed is not being fetched.
+  /// The progress of the feed; `nil` when it is not being fetched.
   @NullIfUnknown package var feedTransfer: FeedTransfer?
-  /// All that run, and of those that wait the first ones.
+  /// All running transfers, and the first of those that wait.
   package var transfers: [Transfer] = []
-  /// So many wait in all; nil from an agent that does not say.
+  /// The number of all waiting transfers; `nil` from an agent that does not report it.
   @NullIfUnknown package var waitingTransfers: Int?
   package var watch = Watch()
   @NullIfUnknown package var lastRepair: LastRepair?
-  /// Its passes only plan, as its settings say; nil where no settings are known.
+  /// True when the settings let its passes only plan. `nil` where no settings are known.
   @NullIfUnknown package var dryRun: Bool?
-  /// The settings named it at its last pass, and do not any more: no pass or check of all mirrors takes it. nil for all others.
+  /// True when the settings no longer name the mirror, as they did at its last pass: no pass or check of all mirrors includes it.
+  /// `nil` otherwise.
   @NullIfUnknown package var leftSettings: Bool?
-  /// The settings name it, and the agent that goes by them has not read so: it is the agent's from `tarn reload` on. nil for all
-  /// others.
+  /// True when the settings name the mirror and the running agent has not read that yet: the agent takes it with `tarn reload`.
+  /// `nil` otherwise.
   @NullIfUnknown package var awaitsReload: Bool?
-  /// The options of the last pass, by their names; passwords in them are left out. nil where nobody may know them.
+  /// The options of the last pass by name, without passwords. `nil` where they must not be shown.
   @NullIfUnknown package var options: [String: [String]]?
   @NullIfUnknown package var held: Held?
   package var problems: [ProblemLine] = []
-  /// Problems beyond those listed.
+  /// The number of problems beyond those listed.
   package var moreProblems = 0
   /// Files and bytes in the trash.
   package var trashFiles = 0
@@ -245,7 +247,7 @@ package struct StatusDocument: Codable, Sendable {
   }
 }
 
-/// A value whose key is in a document in any case: null stands for what is not known.
+/// A value whose key is always in the document: null stands for an unknown value.
 @propertyWrapper
 package struct NullIfUnknown<Value: Codable & Sendable>: Codable, Sendable {
   package var wrappedValue: Value?
@@ -266,7 +268,7 @@ package struct NullIfUnknown<Value: Codable & Sendable>: Codable, Sendable {
 extension NullIfUnknown: Equatable where Value: Equatable {}
 
 extension KeyedDecodingContainer {
-  /// A document of an older Tarn may be without the key.
+  /// Returns an unknown value where the key is missing, as in a document of an older Tarn.
   package func decode<Value>(
     _ type: NullIfUnknown<Value>.Type, forKey key: Key
   ) throws -> NullIfUnknown<Value> {

@@ -1,9 +1,9 @@
 extension StatusAnswer {
-  /// What stands where a text is not shown.
+  /// The text that takes the place of one that is not shown.
   package static let withheld = "withheld"
 
-  /// What everyone may read: states, counts, times. No path, no URL beyond scheme and host, no name of a host that
-  /// rests, no text that might hold one.
+  /// The part that everyone may read: states, counts and times. No path, no URL beyond scheme and host, no name of a resting host,
+  /// and no text that might hold one.
   package var redacted: StatusAnswer {
     var answer = self
     answer.agent = agent?.redacted
@@ -27,7 +27,7 @@ extension AgentDocument {
 extension StatusDocument {
   var redacted: StatusDocument {
     var document = self
-    // A mirror without a configured name goes by its folder.
+    // A mirror without a configured name is named by its folder.
     document.name = Self.lastName(name)
     document.feed = Self.origin(feed)
     document.feedBefore = feedBefore.map(Self.origin)
@@ -54,7 +54,7 @@ extension StatusDocument {
     path.split(separator: "/").last.map(String.init) ?? StatusAnswer.withheld
   }
 
-  /// `scheme://host`, without user, port, path and query; `file://` for what is local.
+  /// Returns `scheme://host` without user, port, path and query; `file://` for a local feed.
   private static func origin(_ feed: String) -> String {
     guard let mark = feed.firstRange(of: "://"), !feed.hasPrefix("/") else {
       return feed.hasPrefix("/") ? "file://" : StatusAnswer.withheld

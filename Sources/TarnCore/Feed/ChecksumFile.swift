@@ -1,18 +1,18 @@
-/// A file of a directory index that by its name holds digests of the files beside it: `SHA256SUMS`, `x.iso.sha256`.
+/// A file of a directory index whose name says that it holds digests of the files beside it: `SHA256SUMS`, `x.iso.sha256`.
 package struct ChecksumFile: Sendable, Equatable {
-  /// As the listing names it.
+  /// The entry of the listing.
   package var entry: Entry
-  /// The one file that it is of; nil for a list of several.
+  /// The one file whose digest it holds; `nil` for a list of several.
   package var file: RelativePath?
-  /// What its name says of its digests; nil when it says nothing.
+  /// The algorithm that its name gives; `nil` when the name gives none.
   package var algorithm: DigestAlgorithm?
-  /// What is no list of checksums may have this name, too.
+  /// True when a file that is no checksum list may have this name, too.
   package var isGuess = false
 
-  /// - Returns: nil when the name is none of that kind, or nothing is in it.
+  /// - Returns: `nil` when the name is not of that kind, or when the file is empty.
   package init?(_ entry: Entry) {
     let path = entry.path.bytes
-    // Of by far the most names that is all.
+    // For by far the most names this test is all.
     guard Self.mayBeOne(path), !entry.isRefused, entry.size != 0 else { return nil }
     let start = path.lastIndex(of: UInt8(ascii: "/")).map { $0 + 1 } ?? 0
     var name = path[start...]
@@ -31,7 +31,7 @@ package struct ChecksumFile: Sendable, Equatable {
     isGuess = isGuess || word.isGuess
   }
 
-  /// It holds the front of a word that is looked for.
+  /// Returns whether the path holds the beginning of one of the words.
   private static func mayBeOne(_ path: [UInt8]) -> Bool {
     guard path.count >= 3 else { return false }
     return path.withUnsafeBufferPointer { path in
@@ -54,9 +54,9 @@ package struct ChecksumFile: Sendable, Equatable {
     return true
   }
 
-  /// `.sha256` behind the name of another file.
+  /// Recognises an ending such as `.sha256` behind the name of another file.
   ///
-  /// - Returns: the length of that name.
+  /// - Returns: the length of that file's name.
   private static func ending(of name: ArraySlice<UInt8>) -> (count: Int, DigestAlgorithm?)? {
     guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return nil }
     let word = folded(name[(dot + 1)...])
@@ -65,7 +65,7 @@ package struct ChecksumFile: Sendable, Equatable {
     return algorithm(withoutSum(word)).map { (count, $0) }
   }
 
-  /// `SHA256SUMS`, `x_checksums`, `CHECKSUM.SHA256-FreeBSD-14.1-RELEASE-amd64`: the last word, or the first two.
+  /// Recognises `SHA256SUMS`, `x_checksums` and `CHECKSUM.SHA256-FreeBSD-14.1-RELEASE-amd64` by the last word, or by the first two.
   private static func listWord(of name: ArraySlice<UInt8>) -> (algorithm: DigestAlgorithm?, isGuess: Bool)? {
     let words = name.split { !isWordByte($0) }.map { folded($0) }
     guard let last = words.last else { return nil }
@@ -76,7 +76,7 @@ package struct ChecksumFile: Sendable, Equatable {
     return (named, true)
   }
 
-  /// A word that says that there are several.
+  /// Returns whether a word stands for several digests.
   private static func isList(_ word: String) -> Bool {
     if ["checksum", "checksums", "digests", "shasum", "shasums"].contains(word) { return true }
     if word.hasPrefix("shasums") { return algorithm("sha" + word.dropFirst(7)) != nil }
@@ -90,13 +90,13 @@ package struct ChecksumFile: Sendable, Equatable {
   }
 
   private static func algorithm(_ word: String) -> DigestAlgorithm? {
-    // Any of its family.
+    // `sha` stands for any algorithm of its family.
     word == "sha" ? nil : DigestAlgorithm(name: word)
   }
 
   private static func isWordByte(_ byte: UInt8) -> Bool { byte.isASCIILetter || byte.isASCIIDigit }
 
-  /// ASCII letters in lower case.
+  /// Returns the name with ASCII letters in lower case.
   private static func folded(_ name: some Sequence<UInt8>) -> String {
     String(decoding: name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
   }

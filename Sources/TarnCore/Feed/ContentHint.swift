@@ -1,11 +1,11 @@
-/// What a feed says of a file's contents without vouching for it: it may be a little off. It never tells one version
-/// from another; it tells the file from a login page or an error that came in its place.
+/// What a feed says of a file's contents without vouching for it; it may be a little off. It never tells two versions apart, only
+/// the file from a login page or an error that came in its place.
 package struct ContentHint: Sendable, Equatable {
-  /// `audio/mpeg`: lower case, without parameters.
+  /// The media type, such as `audio/mpeg`: in lower case, without parameters.
   package var mediaType: [UInt8]?
-  /// Bytes, above 0; often wrong.
+  /// The length in bytes, above 0; often wrong.
   package var length: UInt64?
-  /// The sizes that a rounded one, such as `2.9M`, can stand for.
+  /// The sizes that a rounded size, such as `2.9M`, can stand for.
   package var sizes: ClosedRange<UInt64>?
 
   package init(mediaType: [UInt8]? = nil, length: UInt64? = nil, sizes: ClosedRange<UInt64>? = nil) {
@@ -17,48 +17,47 @@ package struct ContentHint: Sendable, Equatable {
   package var isEmpty: Bool { mediaType == nil && length == nil && sizes == nil }
 }
 
-/// Doubts an answer by what the feed declares, where neither a digest nor an exact size decides. Pure.
+/// Judges an answer by what the feed declares, where neither a digest nor an exact size decides. Pure.
 package struct ContentDoubt: Sendable {
-  /// So many of the first bytes are looked at.
+  /// The number of first bytes that are looked at.
   package static let opening = 1024
 
-  /// What the file is, by the feed's words and by its name.
+  /// The kind of file, by the feed's words and by the file's name.
   private enum Declared {
     /// Audio, video or an image.
     case media(String)
-    /// An archive, an image of a disk, a document, a recording: never markup. The feed's words say so, or its name alone.
+    /// An archive, a disk image, a document or a recording: never markup. The feed's words say so, or the name alone.
     case binary
-    /// No web page, and perhaps a text all the same: what is compressed, which some servers unpack on the way, and types that
-    /// nobody knows.
+    /// No web page, but perhaps a text: a compressed file, which some servers unpack on the way, or a type that is not known.
     case other
     /// A digest: letters and digits, never markup.
     case digest
     /// A signature: never markup.
     case signature
-    /// Markup, another text, or what a program makes as it is asked.
+    /// Markup, another text, or what a program creates on request.
     case text
     case nothing
   }
 
   private let declared: Declared
   private let hint: ContentHint
-  /// A web page may be what is wanted.
+  /// True when a web page may be what is wanted.
   private let mayBePage: Bool
-  /// Of a window: no later pass asks again by itself.
+  /// True for an item of a window: no later pass asks again by itself.
   private let isEnclosure: Bool
-  /// Compressed: never a text, but where a server unpacks it.
+  /// True for a compressed file, which is a text only where a server unpacks it.
   private let isPacked: Bool
-  /// The file's name, by its end.
+  /// The ending of the file's name.
   private let ending: String
 
-  /// - Returns: nil where nothing has to be doubted: a digest or an exact size decides, or nothing is declared.
+  /// - Returns: `nil` where there is nothing to doubt: a digest or an exact size decides, or nothing is declared.
   package init?(_ entry: Entry) {
     guard entry.digest == nil, entry.size == nil else { return nil }
     var hint = entry.hint
     ending = Self.ending(entry)
     declared = Self.declared(entry, ending)
     if Self.programEndings.contains(ending) { hint.sizes = nil }
-    // Feeds of torrents tell the size of what these lead to.
+    // Feeds of torrents give the size of what the torrent leads to.
     if ending == "torrent"
       || hint.mediaType.map({ $0.elementsEqual("application/x-bittorrent".utf8) }) == true
     {
@@ -76,11 +75,11 @@ package struct ContentDoubt: Sendable {
     }
   }
 
-  /// Why these are not the file's first bytes; nil when they may be.
+  /// Returns why these are not the file's first bytes; `nil` when they may be.
   ///
   /// - Parameters:
-  ///   - opening: the first bytes, at most `opening` of them are looked at; more may follow.
-  ///   - contentType: as the server sent it.
+  ///   - opening: the first bytes, of which at most `opening` are looked at; more may follow.
+  ///   - contentType: the header as the server sent it.
   package func doubt(opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
     let came = Opening(opening)
     guard !came.isDrawing(contentType), !came.hasMagic else { return nil }
@@ -89,7 +88,7 @@ package struct ContentDoubt: Sendable {
     case .media(let type) where came.isMarkup || came.isJSON || came.isPointer:
       why = "\(Self.came(contentType)) came where the feed says \(type)"
     case .other where hint.mediaType.map { Self.mediaType(contentType).utf8.elementsEqual($0) } == true:
-      // Feed and server agree, as on a table of Excel that is a web page.
+      // Feed and server agree, as for an Excel table that is a web page.
       why = nil
     case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
       .binary where came.isMarkup || came.isJSON || came.isPointer,
@@ -106,9 +105,9 @@ package struct ContentDoubt: Sendable {
     }
   }
 
-  /// Why a body of so many bytes is not the file; nil when it may be.
+  /// Returns why a body of this size is not the file; `nil` when it may be.
   ///
-  /// - Parameter opening: its first bytes; none where an earlier exchange brought them.
+  /// - Parameter opening: the first bytes of the body; empty where an earlier exchange brought them.
   package func doubt(size: UInt64, opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
@@ -123,7 +122,7 @@ package struct ContentDoubt: Sendable {
     ofDeclared size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?
   ) -> String? {
     guard size > 0 else { return mayBeEmpty ? nil : nothingCame }
-    // Whoever wrote the feed counted these bytes.
+    // The author of the feed counted these bytes.
     guard size != hint.length else { return nil }
     let isTiny = size < Self.leastMedia
     let isShort = hint.length.map { size < $0 / 2 } ?? false
@@ -134,19 +133,19 @@ package struct ContentDoubt: Sendable {
         + "its declared type does not fit"
     }
     guard !came.isDrawing(contentType) else { return nil }
-    // Whatever it begins with.
+    // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     guard !came.hasMagic else { return nil }
     let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
-    // A longer body is called a text only where the server calls it one as well.
+    // A longer body counts as text only where the server calls it text as well.
     let isText = looksLikeText && Self.isText(contentType)
-    // Far less than the feed says, and a text by its own first bytes, whatever the server calls it.
+    // The body is far shorter than the feed says, and its first bytes are text, whatever the server calls it.
     let isAnotherText = !opening.isEmpty && came.isText && isShort
-    // A feed may tell the size of what a file leads to, as of an NZB. So for unknown types the server has to call it a text, too.
+    // A feed may give the size of what a file leads to, as for an NZB. For unknown types the server must call it a text, too.
     let isDoubted =
       switch declared {
       case .media, .binary: isText || isAnotherText || looksLikeText && isTiny && isShort
-      // What is unpacked on the way is not called a page for that, and is no shorter.
+      // A file that was unpacked on the way is not taken for a page, and is not shorter.
       case .other:
         isAnotherText && isPacked
           || isText
@@ -170,7 +169,7 @@ package struct ContentDoubt: Sendable {
     }
   }
 
-  /// By its type or its name.
+  /// True for a picture by its type or its name.
   private var isPicture: Bool {
     let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
     return type.hasPrefix("image") || [type, ending].contains(where: Self.pictureEndings.contains)
@@ -180,7 +179,7 @@ package struct ContentDoubt: Sendable {
     "\(Units.count(size, "byte")) came where the feed says \(Units.count(hint.length ?? 0, "byte"))"
   }
 
-  /// What comes in the place of a file, as a picture that says not to link to it, is none of another kind.
+  /// Returns whether the kind found fits what is declared: a picture that says not to link to it does not fit a recording.
   private func fits(_ kind: Opening.Kind) -> Bool {
     guard isMediaOrBinary else { return true }
     switch kind {
@@ -203,7 +202,7 @@ package struct ContentDoubt: Sendable {
     }
   }
 
-  /// Bytes: no recording is smaller, and few pictures are.
+  /// The size in bytes that no recording, and few pictures, stay below.
   private static let leastMedia: UInt64 = 1024
   /// What `WindowCatalog` writes into the listing.
   package static let enclosure = Array("enclosure".utf8)
@@ -214,11 +213,11 @@ package struct ContentDoubt: Sendable {
   }
 }
 
-/// What a body is by its first bytes, whatever it is called.
+/// What the first bytes of a body show, whatever it is called.
 private struct Opening {
-  /// Without what may stand in front of a document, and without the zeros of UTF-16.
+  /// The bytes without what may precede a document, and without the zeros of UTF-16.
   private let text: [UInt8]
-  /// No byte that texts do not have.
+  /// True when there is no byte that texts do not have.
   let isText: Bool
 
   init(_ bytes: some Collection<UInt8>) {
@@ -234,7 +233,7 @@ private struct Opening {
     isText = Self.isText(bytes)
   }
 
-  /// UTF-16 without a mark: every other byte is zero, as of ASCII.
+  /// Recognises UTF-16 without a byte order mark: every other byte is zero, as for ASCII text.
   private static func isWide(_ bytes: [UInt8]) -> Bool {
     guard bytes.count >= 8 else { return false }
     return [0, 1].contains { zero in
@@ -242,52 +241,52 @@ private struct Opening {
     }
   }
 
-  /// `<` and what may stand behind it in a document.
+  /// True for `<` and a byte that may follow it in a document.
   var isMarkup: Bool {
-    // Other bytes may begin so as well.
+    // Other bytes may begin this way as well.
     guard isText, text.first == UInt8(ascii: "<"), text.count > 1 else { return false }
     return text[1] == UInt8(ascii: "!") || text[1] == UInt8(ascii: "?")
       || (0x61...0x7A).contains(text[1] | 0x20)
   }
 
-  /// A drawing that is called one, whatever its name.
+  /// Returns whether this is an SVG drawing that the server declares as one, whatever its name.
   func isDrawing(_ contentType: String?) -> Bool {
     isMarkup && !isPage && ContentDoubt.mediaType(contentType) == "image/svg+xml"
   }
 
-  /// `<Error>`, as stores of the S3 kind answer.
+  /// True for `<Error>`, the answer of stores of the S3 kind.
   var isErrorDocument: Bool { start.hasPrefix("<error") }
 
-  /// What stands in a repository for a file that is kept elsewhere (Git LFS).
+  /// True for a Git LFS pointer, which stands in a repository for a file that is kept elsewhere.
   var isPointer: Bool { text.starts(with: "version https://git-lfs".utf8) }
 
-  /// The first words, behind comments.
+  /// The first words behind comments, in lower case.
   private var start: String {
     var rest = text[...]
     while let end = Self.commentEnd(of: rest) { rest = rest[end...].drop { Self.isBlank($0) } }
     return String(decoding: rest.prefix(16), as: UTF8.self).lowercased()
   }
 
-  /// A web page, by its own first words; comments may stand in front of them.
+  /// True for a web page, by its first words; comments may precede them.
   var isPage: Bool {
     guard isText else { return false }
     let start = start
     return start.hasPrefix("<!doctype html")
       || Self.pageElements.contains { name in
         guard start.hasPrefix("<\(name)") else { return false }
-        // `<metadata>` is none of these.
+        // `<metadata>` is not one of these.
         return !(start.dropFirst(name.utf8.count + 1).first?.isLetter ?? false)
       }
   }
 
-  /// Kinds of files that are told by their first bytes, in words.
+  /// The kinds of files that are told by their first bytes, in words.
   enum Kind: String {
     case picture = "a picture"
     case document = "a PDF document"
     case archive = "an archive"
   }
 
-  /// Notes, of which a few bytes may be all.
+  /// True for MIDI notes, of which a few bytes may be the whole file.
   var isMIDI: Bool { text.starts(with: "MThd".utf8) }
 
   var kind: Kind? {
@@ -298,14 +297,14 @@ private struct Opening {
     return signatures.first { text.starts(with: $0.0) }?.1
   }
 
-  /// Files of these kinds may look like texts for a while.
+  /// True for kinds of files whose beginning may look like a text.
   var hasMagic: Bool {
     ["%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>"].contains {
       text.starts(with: $0.utf8)
     }
   }
 
-  /// A digest in hexadecimal stands in it.
+  /// True when the text contains a digest in hexadecimal.
   var hasDigest: Bool {
     var length = 0
     for byte in text {
@@ -315,13 +314,13 @@ private struct Opening {
     return false
   }
 
-  /// What pages begin with, also such as a program writes without a head.
+  /// The elements that pages begin with, also pages that a program writes without a head.
   private static let pageElements = [
     "html", "head", "body", "title", "meta", "link", "style", "script", "base", "center", "h1", "h2", "h3",
     "p", "b", "br", "hr", "div", "font", "form", "table", "frameset", "iframe", "a href", "noscript",
   ]
 
-  /// Behind the comment, or the declaration of XML, that stands first; nil where none does.
+  /// Returns the index behind the comment, or the XML declaration, that stands first; `nil` where there is none.
   private static func commentEnd(of text: ArraySlice<UInt8>) -> Int? {
     for (start, end) in [("<!--", "-->"), ("<?xml", "?>")] where text.starts(with: start.utf8) {
       let end = Array(end.utf8)
@@ -330,7 +329,7 @@ private struct Opening {
     return nil
   }
 
-  /// An object or a list.
+  /// True for a JSON object or list.
   var isJSON: Bool {
     guard isText else { return false }
     let solid = text.lazy.filter { !Self.isBlank($0) }.prefix(2)
@@ -339,30 +338,30 @@ private struct Opening {
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-  /// No control characters: UTF-8, or a code page of eight bits.
+  /// Returns whether there are no control characters: UTF-8, or an eight-bit code page.
   private static func isText(_ bytes: [UInt8]) -> Bool {
     bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B }
   }
 }
 
-/// The words for what comes, and for what is declared.
+/// Words for what was received and for what is declared.
 extension ContentDoubt {
-  /// Of pages that a server makes as it is asked: an index shows the size of the program.
+  /// The endings of pages that a server creates on request. An index shows the size of the program instead.
   private static let programEndings: Set<String> = [
     "php", "phtml", "shtml", "shtm", "cgi", "asp", "aspx", "jsp",
   ]
 
-  /// Pages, and scripts that may make some.
+  /// The endings of pages, and of scripts that may create pages.
   private static let madeEndings = programEndings.union(["html", "htm", "xhtml", "pl", "py"])
 
-  /// In lower case, without its dot; empty when there is none.
+  /// Returns the ending of the name in lower case without its dot; empty when there is none.
   private static func ending(_ entry: Entry) -> String {
     let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
     guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return "" }
     return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
   }
 
-  /// Endings of texts that no server shows as a page.
+  /// The endings of texts that no server shows as a page.
   private static let plainEndings: Set<String> = [
     "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
     "kml", "nfo", "conf", "ini",
@@ -370,7 +369,8 @@ extension ContentDoubt {
     "yaml", "yml",
   ]
 
-  /// Unless the name says that it is no page's: `index.html.en` is one. An ending that nobody knows tells nothing.
+  /// Returns whether the file may be a page: true unless its name says otherwise. `index.html.en` is a page. An unknown ending says
+  /// nothing.
   private static func mayBePage(_ entry: Entry, _ ending: String, _ hint: ContentHint) -> Bool {
     let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
     let isKnown =
@@ -380,7 +380,7 @@ extension ContentDoubt {
       || ["text/html", "application/xhtml+xml"].contains(type) || isOfText(type) && !type.hasPrefix("text/")
   }
 
-  /// `page.html.gz`, which some servers unpack on the way.
+  /// True for names such as `page.html.gz`, which some servers unpack on the way.
   private static func hasPageInside(_ entry: Entry) -> Bool {
     let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
     return name.split(separator: UInt8(ascii: ".")).dropFirst().dropLast().contains {
@@ -394,7 +394,7 @@ extension ContentDoubt {
     if digestEndings.contains(ending) { return .digest }
     if signatureEndings.contains(ending) { return .signature }
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
-    // A TypeScript file, by a server's table of endings.
+    // Some servers' tables of endings call a TypeScript file this.
     if text == "video/mp2t" { return .other }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
     if isTold, binaryTypes.contains(text) { return .binary }
@@ -403,13 +403,14 @@ extension ContentDoubt {
     return isTold || otherEndings.contains(ending) ? .other : .nothing
   }
 
-  /// What stands for any bytes.
+  /// The media types that stand for any bytes.
   private static let saysNothing: Set<String> = [
     "application/octet-stream", "binary/octet-stream", "application/force-download", "application/x-download",
     "application/download", "application/unknown",
   ]
 
-  /// Types whose files are markup or another text; playlists, manifests of streams, SVG and pictures in letters among them.
+  /// Returns whether files of a type are markup or another text, among them playlists, stream manifests, SVG and pictures in
+  /// letters.
   private static func isOfText(_ type: String) -> Bool {
     let ends = [
       "xml", "json", "mpegurl", "scpls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx", "ms-wmx",
@@ -422,7 +423,7 @@ extension ContentDoubt {
     ["audio/", "video/", "image/"].contains { mediaType(contentType).hasPrefix($0) }
   }
 
-  /// Media under other names.
+  /// Media types under other names.
   private static let mediaTypes: Set<String> = [
     "audio", "video", "image", "mp3", "mp4", "m4a", "m4v", "mpeg", "ogg", "opus", "wav", "jpg", "jpeg", "png",
     "gif",
@@ -466,7 +467,7 @@ extension ContentDoubt {
     "sha512sum",
   ]
 
-  /// Of texts, whatever length the feed tells.
+  /// The endings of texts, whatever length the feed gives.
   private static let textEndings: Set<String> = [
     "txt", "text", "md", "rst", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
     "gpx",
@@ -474,7 +475,7 @@ extension ContentDoubt {
     "yaml", "yml", "css", "js",
   ]
 
-  /// `README` and its kin.
+  /// Returns whether the name is like `README`.
   private static func isNamedAsText(_ entry: Entry) -> Bool {
     let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
     return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
@@ -504,7 +505,7 @@ extension ContentDoubt {
     mediaType(contentType).hasPrefix("text/") || isAnswer(contentType)
   }
 
-  /// What programs answer with.
+  /// Returns whether programs answer with this type.
   private static func isAnswer(_ contentType: String?) -> Bool {
     let type = mediaType(contentType)
     return type.hasSuffix("json") || type.hasSuffix("xml") || isHTML(contentType)

@@ -1,5 +1,5 @@
-/// One wanted file, as a feed names it. A value; what it holds lies in one object, for entries are handed on a dozen times between
-/// the feed and the ledger.
+/// One wanted file, as a feed names it. A value type whose contents lie in one object, since entries are passed on a dozen times
+/// between the feed and the ledger.
 package struct Entry: Sendable, Equatable {
   private struct Fields: Equatable {
     var path: RelativePath
@@ -37,20 +37,19 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.path = newValue } }
   }
 
-  /// Bytes. A size that the feed only rounds or hints at is in `hint`.
+  /// The size in bytes. A size that the feed only rounds or hints at is in `hint`.
   package var size: UInt64? {
     get { contents.fields.size }
     set { change { $0.size = newValue } }
   }
 
-  /// The file's time, wanted on disk.
+  /// The time that the file is to have on disk.
   package var modified: Timestamp? {
     get { contents.fields.modified }
     set { change { $0.modified = newValue } }
   }
 
-  /// False when the listing shows minutes only or hides its time zone: then the time of the download's
-  /// Last-Modified is preferred.
+  /// False when the listing shows only minutes or hides its time zone. Then the time of the download's Last-Modified is preferred.
   package var modifiedIsExact: Bool {
     get { contents.fields.modifiedIsExact }
     set { change { $0.modifiedIsExact = newValue } }
@@ -62,7 +61,7 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.digests = newValue } }
   }
 
-  /// Where to fetch it, best first; empty only in what stands for a refused name.
+  /// The places to fetch the file from, best first. Empty only in an entry that stands for a refused name, or in a voucher.
   package var sources: [Source] {
     get { contents.fields.sources }
     set { change { $0.sources = newValue } }
@@ -73,30 +72,30 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.pieces = newValue } }
   }
 
-  /// What the listing said that may tell one version from the next, as text: a rounded size, an ETag, a
-  /// time as printed. Compared listing with listing when there is no digest; empty when it said nothing.
+  /// The text of the listing that may tell one version from the next: a rounded size, an ETag, a time as printed. Compared with an
+  /// earlier listing when there is no digest; empty when there was no such text.
   package var listing: [UInt8] {
     get { contents.fields.listing }
     set { change { $0.listing = newValue } }
   }
 
-  /// The listing does not tell files from directories: when the URL leads to one with a slash at its end, it is none
-  /// of a file.
+  /// True when the listing does not tell files from directories. When the URL then leads to one with a slash at its end, the entry
+  /// is not a file.
   package var mayBeDirectory: Bool {
     get { contents.fields.mayBeDirectory }
     set { change { $0.mayBeDirectory = newValue } }
   }
 
-  /// What the feed says of its contents without vouching for it.
+  /// What the feed says of the contents without vouching for it.
   package var hint: ContentHint {
     get { contents.fields.hint }
     set { change { $0.hint = newValue } }
   }
 
-  /// The feed's own document, kept beside the files that it names. It is published after all of them.
+  /// True for the feed's own document, kept beside the files that it names. It is published after all of them.
   package var isList: Bool { contents.fields.isList }
 
-  /// The checksum list beside it that `digest` is of; nil where the feed gives it itself.
+  /// The checksum list that `digest` comes from, beside the file; `nil` where the feed gives the digest itself.
   package var voucher: RelativePath? { contents.fields.voucher }
 
   package init(
@@ -113,20 +112,21 @@ package struct Entry: Sendable, Equatable {
         isList: isList, voucher: voucher))
   }
 
-  /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.
+  /// Makes an entry that stands for a refused name: it protects what is at the path, and below it, from deletion.
   package init(refused path: RelativePath) {
     self.init(path: path)
   }
 
-  /// What a checksum list beside a directory index says of a path, which the index need not have.
+  /// Makes an entry from the line of a checksum list beside a directory index. The index need not have the path.
   package init(vouchingFor path: RelativePath, digests: [Digest], list: RelativePath) {
     self.init(path: path, digests: digests, sources: [], voucher: list)
   }
 
-  /// True for what only gives digests to the entry of its path.
+  /// True for an entry that only gives digests to the entry of its path.
   package var isVoucher: Bool { contents.fields.sources.isEmpty && contents.fields.voucher != nil }
 
-  /// With the digests that a checksum list gives it. What the feed says itself decides, and of two lists the one that was read first.
+  /// Returns the entry with the digests of a checksum list added. The feed's own digests decide, and of two lists the one read
+  /// first.
   package func vouched(by other: Entry) -> Entry {
     guard !isRefused, digests.isEmpty || voucher != nil else { return self }
     let added = other.digests.filter { new in !digests.contains { $0.algorithm == new.algorithm } }
@@ -139,35 +139,35 @@ package struct Entry: Sendable, Equatable {
     return vouched
   }
 
-  /// True for what stands for a refused name. It is not wanted, and no other entry is refused because of it.
+  /// True for an entry that stands for a refused name. It is not wanted, and no other entry is refused because of it.
   package var isRefused: Bool { contents.fields.sources.isEmpty && contents.fields.voucher == nil }
 
   /// The digest that decides; nil when the feed gives none.
   package var digest: Digest? { contents.fields.digests.first }
 
-  /// Whether `fingerprint` says anything.
+  /// True when `fingerprint` is not empty.
   package var hasFingerprint: Bool {
     contents.fields.size != nil || contents.fields.modified != nil || !contents.fields.listing.isEmpty
       || contents.fields.digests.isEmpty && contents.fields.pieces != nil
   }
 
-  /// Another version may still get the time that the listing gives, which shows minutes or whole seconds: by what the listing says the two
-  /// could not be told apart.
+  /// Returns whether another version may still get the time that the listing gives in minutes or whole seconds. The listing could
+  /// not tell the two apart.
   ///
   /// - Parameter moment: when the server sent the file.
   package func isUnsettled(at moment: Timestamp) -> Bool {
     guard let modified = contents.fields.modified, contents.fields.digests.isEmpty else { return false }
     let showsMinutes = !contents.fields.modifiedIsExact && modified.seconds % 60 == 0
-    // A time of another zone, or of a clock that is ahead, says nothing of this.
+    // A time of another zone, or of a clock that is ahead, does not matter here.
     return (-5..<(showsMinutes ? 60 : 1)).contains(moment.seconds - modified.seconds)
   }
 
-  /// What tells this version from the next when there is no digest: size, time and what the listing said.
+  /// The size, the time and the text of the listing, which tell this version from the next when there is no digest.
   package var fingerprint: [UInt8] {
     guard hasFingerprint else { return [] }
     let contents = contents.fields
     var bytes: [UInt8] = []
-    // Both numbers at their longest.
+    // Room for both numbers at their longest.
     bytes.reserveCapacity(42 + contents.listing.count)
     Self.append(contents.size.map { (false, $0) }, to: &bytes)
     bytes.append(0x20)
@@ -179,14 +179,14 @@ package struct Entry: Sendable, Equatable {
     return bytes
   }
 
-  /// Of the digests of the pieces.
+  /// Returns a sum over the digests of the pieces.
   private static func sum(_ pieces: Pieces) -> UInt64 {
     var sum = FNV1a()
     for digest in pieces.digests { for byte in digest.bytes { sum.add(byte) } }
     return sum.value
   }
 
-  /// A decimal number, or a dash for none.
+  /// Appends a decimal number, or a dash for none.
   private static func append(_ number: (isNegative: Bool, magnitude: UInt64)?, to bytes: inout [UInt8]) {
     guard let number, number.magnitude > 0 else { return bytes.append(number == nil ? 0x2D : 0x30) }
     if number.isNegative { bytes.append(0x2D) }
@@ -205,11 +205,11 @@ extension Entry {
   }
 }
 
-/// One place to fetch an entry from.
+/// A place to fetch an entry from.
 package struct Source: Sendable, Hashable {
-  /// An absolute URL in ASCII, ready to be sent: `http`, `https` or `file`.
+  /// The absolute URL in ASCII, ready to be sent: `http`, `https` or `file`.
   package var url: String
-  /// 1 is the best, 999999 the worst (RFC 5854 4.2.16.2).
+  /// The priority: 1 is the best, 999999 the worst (RFC 5854 4.2.16.2).
   package var priority: Int
 
   package init(url: String, priority: Int = 1) {
@@ -220,9 +220,9 @@ package struct Source: Sendable, Hashable {
 
 /// Digests of the consecutive parts of a file.
 package struct Pieces: Sendable, Equatable {
-  /// Bytes of every piece but the last, at least 1.
+  /// The bytes of every piece but the last, at least 1.
   package var length: UInt64
-  /// All of one algorithm, in order.
+  /// The digests in order, all of one algorithm.
   package var digests: [Digest]
 
   package init(length: UInt64, digests: [Digest]) {
@@ -231,15 +231,15 @@ package struct Pieces: Sendable, Equatable {
   }
 }
 
-/// A name in the feed that is not taken.
+/// A name of the feed that is not accepted.
 package struct Refusal: Sendable, Equatable {
-  /// Bytes of a name that are worth showing when it is no path.
+  /// The most bytes of a name that are shown when it is not a path.
   package static let mostShown = 255
 
-  /// Below the feed's root: what it stands for. Nothing there is deleted because the feed is bad. nil when no path
+  /// The path below the feed's root that the name stands for. Nothing there is deleted because of a bad feed. `nil` when no path
   /// can be meant.
   package var path: RelativePath?
-  /// For people: the path, else what the feed gave.
+  /// The name for people: the path, or else what the feed gave.
   package var name: [UInt8]
   /// A stable code such as `path-dot-segment`.
   package var code: String
@@ -254,9 +254,9 @@ package struct Refusal: Sendable, Equatable {
 
   /// Refuses a name, which may be no path.
   ///
-  /// - Parameter place: of the listing that holds it, with its slash.
+  /// - Parameter place: the path of the listing that holds the name, with its slash.
   package init(name: [UInt8], below place: [UInt8] = [], code: String, reason: String) {
-    // Without `--portable-names`: a file may stand there from before it was given.
+    // The rule of `--portable-names` is left out: a file from before that option may stand there.
     path = try? RelativePath(place + name)
     self.name = path?.bytes ?? place + name.prefix(Self.mostShown)
     self.code = code
@@ -267,7 +267,7 @@ package struct Refusal: Sendable, Equatable {
     self.init(name: name, below: place, code: refusal.rawValue, reason: refusal.reason)
   }
 
-  /// Refuses what names no path: a line that is not understood, a title.
+  /// Refuses a text that names no path: a line that is not understood, or a title.
   package init(text: [UInt8], below place: [UInt8] = [], code: String, reason: String) {
     path = nil
     name = place + text.prefix(Self.mostShown)

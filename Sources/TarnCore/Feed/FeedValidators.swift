@@ -1,16 +1,16 @@
-/// What tells one text of a feed from the next, as its server says: for asking whether it has changed (RFC 9110 13.1).
+/// The server's validators of a feed's text, for asking whether it has changed (RFC 9110 13.1).
 package struct FeedValidators: Sendable, Equatable {
-  /// As sent, weak or strong: it is about a text that is read, never about bytes that are joined.
+  /// The ETag as sent, weak or strong: the text is only read, and its bytes are never joined with others.
   package let etag: String?
-  /// As sent.
+  /// The Last-Modified header as sent.
   package let lastModified: String?
 
-  /// Seconds that Last-Modified lies before Date beside an ETag, which may be made of the same time and the length.
+  /// The seconds by which Last-Modified must precede Date beside an ETag, which may be made from that time and the length.
   static let margin: Int64 = 2
   /// The most bytes of an ETag that are sent back.
   static let longestTag = 1024
 
-  /// - Returns: nil when the response has none that is sure to change with the text.
+  /// - Returns: `nil` when the response has no validator that is sure to change with the text.
   package init?(_ head: ResponseHead) {
     let etag = head.etag.flatMap { Self.isTag($0) ? $0 : nil }
     if head.modified != nil {
@@ -20,14 +20,15 @@ package struct FeedValidators: Sendable, Equatable {
     self.init(etag: etag, lastModified: head.modified == nil ? nil : head.lastModified)
   }
 
-  /// - Returns: nil when there is neither.
+  /// - Returns: `nil` when both are missing.
   package init?(etag: String?, lastModified: String?) {
     guard etag != nil || lastModified != nil else { return nil }
     self.etag = etag
     self.lastModified = lastModified
   }
 
-  /// Whether a 304 is about these: it has the tag that a 200 would have (RFC 9110 15.4.5), compared weakly, or none.
+  /// Returns whether a 304 is about these validators: it has the tag that a 200 would have (RFC 9110 15.4.5), compared weakly, or
+  /// no tag.
   package func fit(_ head: ResponseHead) -> Bool {
     guard let etag, let answered = head.etag else { return true }
     return Self.strong(etag) == Self.strong(answered)
@@ -40,7 +41,7 @@ package struct FeedValidators: Sendable, Equatable {
     return sent.seconds - modified.seconds >= margin
   }
 
-  /// One entity tag that says something (RFC 9110 8.8.3). `*` and lists mean other things in a condition.
+  /// Returns whether the text is one usable entity tag (RFC 9110 8.8.3). `*` and lists have other meanings in a condition.
   private static func isTag(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     guard bytes.count <= longestTag else { return false }
@@ -51,7 +52,7 @@ package struct FeedValidators: Sendable, Equatable {
 }
 
 extension ResponseHead {
-  /// When what was sent last changed, as the server says; nil when it does not, or names a moment that was to come.
+  /// When the content last changed, as the server says. `nil` when it does not say, or names a time in the future.
   package var changed: Timestamp? {
     guard let modified, let sent, modified <= sent else { return nil }
     return modified

@@ -1,8 +1,8 @@
 /// A feed that a list of feeds names.
 package struct Subscription: Sendable, Equatable {
-  /// One line without markup; empty when the list gives none.
+  /// The title in one line without markup; empty when the list gives none.
   package var title: [UInt8]
-  /// Absolute, http or https, in ASCII.
+  /// The absolute URL (http or https), in ASCII.
   package var url: String
 
   package init(title: [UInt8], url: String) {
@@ -11,12 +11,12 @@ package struct Subscription: Sendable, Equatable {
   }
 }
 
-/// What a list of feeds says, each feed once and in its order.
+/// The feeds of a list, each once and in the order of the list.
 package struct SubscriptionList: Sendable, Equatable {
   package var feeds: [Subscription] = []
-  /// What it names and Tarn cannot follow.
+  /// The entries of the list that Tarn cannot follow.
   package var refused: [Refusal] = []
-  /// Why only part of it could be read; nil when it was read to its end.
+  /// Why only part of the list could be read; `nil` when it was read to its end.
   package var fault: String?
 
   package init() {}

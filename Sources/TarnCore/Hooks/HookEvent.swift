@@ -1,30 +1,30 @@
-/// What a hook may be told of.
+/// An event that a hook may report.
 package enum HookEvent: String, Sendable, CaseIterable, Codable {
   /// A pass has begun its work.
   case started
   /// A pass has ended, well or not.
   case ended
-  /// Passes fail from now on, or bring only a part.
+  /// Passes fail from now on, or succeed only in part.
   case failing
   /// Deletions wait for approval.
   case held
-  /// All is well again.
+  /// The mirror is in order again.
   case recovered
 
-  /// What holds where the settings name none: changes only.
+  /// The events where the settings name none: changes only.
   package static let changes: [HookEvent] = [.failing, .held, .recovered]
-  /// The same of a ping, whose receiver waits for a sign of life.
+  /// The default events of a ping, whose receiver waits for a sign of life.
   package static let passes: [HookEvent] = [.started, .ended]
 }
 
-/// How a mirror is, as hooks see it: that of its last pass that says something of it. The raw values are kept by the agent.
+/// The condition of a mirror as hooks see it, taken from its last meaningful pass. The agent stores the raw values.
 package enum MirrorCondition: String, Sendable, Codable {
   case good, failing, held
 
-  /// What there is to tell of a change.
+  /// Returns the event of a change of condition.
   ///
-  /// - Parameter old: nil where nothing is known.
-  /// - Returns: nil where nothing changed, and where a mirror is well from the beginning.
+  /// - Parameter old: the earlier condition; `nil` where it is not known.
+  /// - Returns: `nil` where nothing changed, and where a mirror is good from the beginning.
   package func event(after old: MirrorCondition?) -> HookEvent? {
     guard self != old else { return nil }
     switch self {
@@ -35,36 +35,36 @@ package enum MirrorCondition: String, Sendable, Codable {
   }
 }
 
-/// What a hook gets: the body of a webhook and of a ping, and the standard input of a command.
+/// The document that a hook gets: the body of a webhook and of a ping, and the standard input of a command.
 package struct HookDocument: Codable, Sendable, Equatable {
   package var schema = "tarn-hook/1"
-  /// The same in each attempt.
+  /// The ID of the document, the same in each attempt.
   package var id: String
-  /// When it happened (RFC 3339).
+  /// When the event happened (RFC 3339).
   package var time: String
   package var event: HookEvent
   package var mirror: String
   package var feed: String
   package var folder: String
-  /// How the mirror is now, and was before; nil where nothing is known.
+  /// The condition of the mirror now and before; `nil` where it is not known.
   package var state: MirrorCondition?
   package var before: MirrorCondition?
-  /// Of the pass: its number with the agent, and its UUID.
+  /// The pass: its number with the agent, and its UUID.
   package var run: UInt64
   package var rid: String
   /// How the pass ended; nil while it goes on.
   package var code: String?
   package var message: String?
   package var hint: String?
-  /// What `tarn sync` ends with after such a pass.
+  /// The exit status of `tarn sync` after such a pass.
   package var exitStatus: Int32?
-  /// The pass did its work, as far as it could; false where it was kept from it.
+  /// True when the pass did its work as far as it could, false where something kept it from it.
   package var hasReport: Bool?
   package var counts: [String: Int]?
   package var bytes: [String: UInt64]?
   /// The machine's name.
   package var host: String
-  /// All of it in one line, for people.
+  /// The whole event in one line, for people.
   package var text: String
 
   package init(
@@ -76,14 +76,14 @@ package struct HookDocument: Codable, Sendable, Equatable {
     text = ""
   }
 
-  /// `iso: failing: the feed cannot be reached`, without what is not known.
+  /// Sets `text`, such as `iso: failing: the feed cannot be reached`, without the parts that are not known.
   package mutating func setText() {
     let word = event == .ended ? nil : event.rawValue
     text = ([mirror, word, event == .started ? "a pass begins" : message].compactMap { $0 })
       .joined(separator: ": ")
   }
 
-  /// The variables of a command, `NAME=value`.
+  /// The environment variables of a command, as `NAME=value`.
   package var environment: [String] {
     let values: [(String, String?)] = [
       ("EVENT", event.rawValue), ("MIRROR", mirror), ("FEED", feed), ("FOLDER", folder),
@@ -94,8 +94,8 @@ package struct HookDocument: Codable, Sendable, Equatable {
     return values.compactMap { name, value in value.map { "TARN_\(name)=\($0)" } }
   }
 
-  /// What is appended to a ping's address (healthchecks.io): `/start`, nothing for a success, `/fail` where a pass was kept from
-  /// its work, and its exit status where it did a part of it. Of changes without a pass: `/fail`, or nothing once all is well.
+  /// The suffix of a ping's address (healthchecks.io): `/start`, nothing for a success, `/fail` where a pass was kept from its
+  /// work, and the exit status where it did part of it. For a change without a pass: `/fail`, or nothing on recovery.
   package var pingSuffix: String {
     switch event {
     case .started: return "/start"

@@ -1,53 +1,52 @@
-/// What hooks are still to be told. A value: its owner carries out what it gives, and says what came of it.
+/// The documents that hooks have still to be told. A value: its owner does what it says and reports the outcomes.
 ///
-/// Each hook has a line of its own, and is told one thing at a time, in order. One that fails is tried again after a pause that grows,
-/// and holds up no other.
+/// Each hook has a queue of its own and is told one item at a time, in order. A hook that fails is tried again after a growing
+/// pause and does not hold up the others.
 package struct HookQueue: Sendable {
-  /// Something to be told to one hook.
+  /// A document to be told to one hook.
   package struct Item: Codable, Sendable, Equatable {
     package var hook: String
     package var document: HookDocument
-    /// That failed.
+    /// The number of attempts that failed.
     package var attempts = 0
   }
 
   package enum Result: Sendable, Equatable {
     case delivered
-    /// - Parameters:
-    ///   - message: without secrets.
-    ///   - isTransient: another attempt may help.
-    ///   - retryAfter: seconds that the other end asked for.
+    /// - message: the reason, without secrets.
+    /// - isTransient: true when another attempt may help.
+    /// - retryAfter: the seconds that the other end asked for.
     case failed(String, isTransient: Bool, retryAfter: Int64? = nil)
   }
 
   package enum Verdict: Sendable, Equatable {
-    /// - Parameter isBack: it had failed before.
+    /// - Parameter isBack: true when the hook had failed before.
     case delivered(isBack: Bool)
     /// - Parameters:
-    ///   - seconds: until then.
-    ///   - isFirst: it had worked before, or was not tried.
+    /// - seconds: the time until the next attempt.
+    /// - isFirst: true when the hook had worked before, or had not been tried.
     case again(in: Double, isFirst: Bool)
     /// The item is dropped.
     case gaveUp
-    /// The hook is no more.
+    /// The hook no longer exists.
     case unknown
   }
 
-  /// How a hook is.
+  /// The state of one hook.
   package struct Health: Sendable, Equatable {
-    /// Attempts in a row that failed, since when, and what was said last.
+    /// The number of attempts in a row that failed, the time of the first, and the message of the last.
     package var failures = 0
     package var since: Timestamp?
     package var message: String?
-    /// Items that were lost: there were too many, or attempts were given up.
+    /// Items that were lost: the queue was full, or attempts were given up.
     package var dropped: UInt64 = 0
-    /// Items that wait, the one at work among them.
+    /// Items that wait, including the one at work.
     package var waiting = 0
   }
 
   private enum Phase: Equatable {
     case idle
-    /// Its first item is being told.
+    /// The first item is being told.
     case atWork
     case resting(until: Instant)
   }
@@ -66,43 +65,43 @@ package struct HookQueue: Sendable {
     }
   }
 
-  /// Of all hooks together.
+  /// The most items of all hooks together.
   package static let most = 1000
-  /// Hooks that are told something at a time.
+  /// The most hooks that are told something at the same time.
   package static let mostAtWork = 8
-  /// Of one that fails: 5 s, doubled up to 15 min.
+  /// The pauses of a hook that fails: 5 s, doubled up to 15 min.
   package static let backOff = BackOff(base: 5, most: 900)
-  /// Seconds: the other end may ask for no longer pause.
+  /// The longest pause that the other end may ask for, in seconds.
   package static let mostAsked: Int64 = 3600
 
   private var lines: [String: Line] = [:]
-  /// Changes with each item that comes or goes.
+  /// A number that changes with each item that comes or goes.
   package private(set) var generation: UInt64 = 0
 
   package init() {}
 
-  /// Goes on with what an earlier process left.
+  /// Continues with the items that an earlier process left.
   package init(_ items: [Item]) {
     for item in items.suffix(Self.most) { lines[item.hook, default: Line()].items.append(item) }
   }
 
-  /// All that is to be told, also what is at work: it may not have come through.
+  /// All items, including those at work, which may not have been delivered.
   package var items: [Item] { lines.sorted { $0.key < $1.key }.flatMap(\.value.items) }
 
   package var count: Int { lines.values.reduce(0) { $0 + $1.items.count } }
 
   private var atWork: Int { lines.values.count { $0.phase == .atWork } }
 
-  /// Nothing is being told.
+  /// True when nothing is being told.
   package var isResting: Bool { atWork == 0 }
 
-  /// - Returns: what was dropped to make room, the oldest of the hook that has most; nil for nothing.
+  /// - Returns: the item that was dropped to make room, the oldest of the hook with the most items; `nil` when there was room.
   package mutating func add(_ document: HookDocument, to hook: String) -> Item? {
     var dropped: Item?
     if count >= Self.most,
       let longest = lines.max(by: { ($0.value.items.count, $1.key) < ($1.value.items.count, $0.key) })?.key
     {
-      // The first one may be on its way.
+      // The first item may be on its way.
       let index = lines[longest]?.phase == .atWork ? 1 : 0
       if let line = lines[longest], line.items.indices.contains(index) {
         dropped = lines[longest]?.items.remove(at: index)
@@ -114,7 +113,7 @@ package struct HookQueue: Sendable {
     return dropped
   }
 
-  /// What is to be told now.
+  /// Returns the items to be told now, and marks them as at work.
   package mutating func begin(now: Instant) -> [Item] {
     var begun: [Item] = []
     var room = Self.mostAtWork - atWork
@@ -127,9 +126,9 @@ package struct HookQueue: Sendable {
     return begun
   }
 
-  /// What came of a hook's first item.
+  /// Takes the outcome of a hook's first item.
   ///
-  /// - Parameter random: in 0..<1.
+  /// - Parameter random: a number in 0..<1.
   package mutating func ended(
     _ hook: String, _ result: Result, retries: Int, now: Moment, random: Double
   ) -> Verdict {
@@ -158,7 +157,7 @@ package struct HookQueue: Sendable {
     }
   }
 
-  /// Until something is due: zero where it is already, nil where that hangs on what is at work.
+  /// Returns the time until something is due: zero where it is due already, `nil` where that depends on what is at work.
   package func wait(now: Instant) -> Duration? {
     guard atWork < Self.mostAtWork else { return nil }
     return lines.values.compactMap { line -> Duration? in
@@ -171,9 +170,9 @@ package struct HookQueue: Sendable {
     }.min()
   }
 
-  /// Others are no more; a pause is over, for the settings may have mended what failed.
+  /// Keeps only these hooks and ends their pauses, since the settings may have fixed what failed.
   ///
-  /// - Returns: what is dropped.
+  /// - Returns: the items that are dropped.
   package mutating func keep(_ hooks: Set<String>) -> [Item] {
     let gone = lines.filter { !hooks.contains($0.key) }
     for name in gone.keys { lines[name] = nil }

@@ -1,7 +1,7 @@
-/// What an agent tells a monitor, by the name of each metric. tarn-metrics(7) has them as a table.
+/// The metrics that an agent exports, by name. tarn-metrics(7) has them as a table.
 ///
-/// Names follow Prometheus: base units at the end, `_total` behind what only grows, `_info` behind what is 1 and says
-/// something by its labels. No label is a path or an address.
+/// Names follow Prometheus: the base unit at the end, `_total` for what only grows, `_info` for a constant 1 whose labels carry the
+/// information. No label is a path or an address.
 package enum Metric: String, CaseIterable, Sendable {
   // MARK: The agent
 
@@ -54,7 +54,7 @@ package enum Metric: String, CaseIterable, Sendable {
     return rawValue.hasSuffix("_total") ? .counter : .gauge
   }
 
-  /// Without what its kind puts behind it: OpenMetrics calls the family so.
+  /// The name without the suffix of its kind, as OpenMetrics names the family.
   package var family: String {
     switch kind {
     case .gauge: rawValue
@@ -63,10 +63,10 @@ package enum Metric: String, CaseIterable, Sendable {
     }
   }
 
-  /// `seconds` or `bytes`; nil for what is counted in pieces.
+  /// The unit, `seconds` or `bytes`; `nil` for plain counts.
   package var unit: String? { ["seconds", "bytes"].first { family.hasSuffix("_" + $0) } }
 
-  /// Names of its labels, in their order.
+  /// The names of the labels, in their order.
   package var labels: [String] {
     switch self {
     case .agentStart, .settingsRead, .settingsRejected, .passesAtWork, .restingHosts: []
@@ -82,7 +82,7 @@ package enum Metric: String, CaseIterable, Sendable {
     }
   }
 
-  /// One sentence without its full stop.
+  /// The help text: one sentence without its full stop.
   package var help: String {
     switch self {
     case .build: "The version of Tarn; the value is 1"
@@ -124,7 +124,7 @@ package enum Metric: String, CaseIterable, Sendable {
   }
 }
 
-/// What an error was about.
+/// The subject of an error.
 package enum MetricError: String, CaseIterable, Sendable {
   case fileFailed = "file-failed"
   case fileRefused = "file-refused"
@@ -137,7 +137,7 @@ package enum MetricError: String, CaseIterable, Sendable {
   case configuration
   case defect
 
-  /// - Returns: nil for what waits for an approval: that is no error.
+  /// - Returns: `nil` for what waits for approval, which is no error.
   package init?(_ kind: Problem.Kind) {
     switch kind {
     case .failed: self = .fileFailed

@@ -1,5 +1,5 @@
 extension StatusDocument {
-  /// All that `state` may be.
+  /// All values of `state`.
   package static let states = [
     "idle", "reading", "planning", "transferring", "publishing", "deleting", "verifying", "paused", "held",
     "failing", "interrupted",
@@ -7,7 +7,7 @@ extension StatusDocument {
 }
 
 extension MetricsPage {
-  /// How the agent itself is.
+  /// Adds the state of the agent itself.
   package mutating func add(_ agent: AgentDocument) {
     set(.build, 1, agent.version)
     set(.agentStart, Timestamp(rfc3339: agent.started))
@@ -19,7 +19,7 @@ extension MetricsPage {
     set(.restingHosts, Set(agent.restingHosts.map(\.host)).count)
   }
 
-  /// What the status says of a mirror.
+  /// Adds the status of a mirror.
   package mutating func add(_ mirror: StatusDocument) {
     let name = mirror.name
     func time(_ text: String?) -> Timestamp? { text.flatMap { Timestamp(rfc3339: $0) } }
@@ -49,7 +49,7 @@ extension MetricsPage {
     if mirror.watch.mode != "off" { set(.watched, mirror.watch.mode == "watching", name) }
   }
 
-  /// - Parameter received: bytes that came for it.
+  /// - Parameter received: the bytes received for the session.
   package mutating func add(_ session: SessionDocument, received: UInt64) {
     for state in TaskState.allCases {
       set(.tasks, session.tasks[state.rawValue] ?? 0, session.id, state.rawValue)

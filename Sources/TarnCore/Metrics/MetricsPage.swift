@@ -1,6 +1,6 @@
 /// The values of all metrics at one moment, as text for Prometheus.
 ///
-/// Lines of samples are the same in both formats; only what stands around them differs. A family without samples is left out.
+/// The sample lines are the same in both formats; only the lines around them differ. A family without samples is left out.
 package struct MetricsPage: Sendable {
   private var lines: [Metric: [UInt8]] = [:]
 
@@ -17,13 +17,13 @@ package struct MetricsPage: Sendable {
     add(metric, value ? "1" : "0", labels)
   }
 
-  /// Seconds, to the millisecond.
+  /// Sets a duration in seconds, to the millisecond.
   package mutating func set(_ metric: Metric, _ duration: Duration, _ labels: String...) {
     let milliseconds = duration.nanoseconds / 1_000_000
     add(metric, Self.decimal(milliseconds), labels)
   }
 
-  /// Seconds since 1970.
+  /// Sets a time in seconds since 1970.
   ///
   /// - Parameter time: nil leaves the sample out.
   package mutating func set(_ metric: Metric, _ time: Timestamp?, _ labels: String...) {
@@ -49,7 +49,7 @@ package struct MetricsPage: Sendable {
     lines[metric, default: []] += line
   }
 
-  /// As both formats want the value of a label.
+  /// Escapes the value of a label as both formats require.
   private static func escape(_ text: String, into line: inout [UInt8]) {
     for byte in text.utf8 {
       switch byte {
@@ -80,18 +80,18 @@ package struct MetricsPage: Sendable {
       let unit = metric.unit.map { "# UNIT \(name) \($0)\n" } ?? ""
       return "# HELP \(name) \(metric.help).\n# TYPE \(name) \(metric.kind.rawValue)\n\(unit)"
     case .text:
-      // There is no such type as info.
+      // The text format has no type info.
       let kind = metric.kind == .counter ? Metric.Kind.counter : .gauge
       return "# HELP \(metric.rawValue) \(metric.help).\n# TYPE \(metric.rawValue) \(kind.rawValue)\n"
     }
   }
 }
 
-/// How metrics are written.
+/// The format in which metrics are written.
 package enum MetricsFormat: Sendable, CaseIterable {
   /// OpenMetrics 1.0.0.
   case openMetrics
-  /// Prometheus' text format 0.0.4, which its node exporter reads from files.
+  /// Prometheus' text format 0.0.4, which the node exporter reads from files.
   case text
 
   package var contentType: String {
@@ -101,9 +101,9 @@ package enum MetricsFormat: Sendable, CaseIterable {
     }
   }
 
-  /// What a client would rather have (RFC 9110, 12.5.1). Who asks for neither gets text.
+  /// Chooses what a client prefers (RFC 9110, 12.5.1). A client that asks for neither format gets text.
   ///
-  /// - Parameter accept: the value of the header; nil where there is none.
+  /// - Parameter accept: the value of the Accept header; `nil` where there is none.
   package init(accept: String?) {
     var (openMetrics, text) = (0.0, 0.0)
     for range in (accept ?? "").split(separator: ",") {

@@ -1,4 +1,4 @@
-/// Why a name from outside is not taken. The raw value is the stable code that users see.
+/// Why a name from outside is refused. The raw value is the stable code that users see.
 package enum PathRefusal: String, Error, Sendable, CaseIterable {
   case empty = "path-empty"
   case emptySegment = "path-empty-segment"
@@ -13,7 +13,7 @@ package enum PathRefusal: String, Error, Sendable, CaseIterable {
   case reserved = "path-reserved"
   case notPortable = "path-not-portable"
 
-  /// What is wrong, for a person.
+  /// The reason in words for people.
   package var reason: String {
     switch self {
     case .empty: "the name is empty"
@@ -32,18 +32,17 @@ package enum PathRefusal: String, Error, Sendable, CaseIterable {
   }
 }
 
-/// Which names are taken (limits of path_resolution(7)).
+/// The names that are accepted (limits of path_resolution(7)).
 package struct PathRule: Sendable, Equatable {
-  /// NAME_MAX of Linux file systems, bytes.
+  /// NAME_MAX of Linux file systems, in bytes.
   package static let maximumSegment = 255
-  /// PATH_MAX less the terminating NUL, bytes.
+  /// PATH_MAX less the terminating NUL, in bytes.
   package static let maximumLength = 4095
   package static let maximumDepth = 512
-  /// The name of Tarn's own directory in a folder, and so of the marker by which any directory of the folder would
-  /// be taken for a mirror: no segment may have it.
+  /// The name of Tarn's own directory in a folder. No segment may have it: any directory that holds it would be taken for a mirror.
   package static let reservedName: [UInt8] = Array(".tarn".utf8)
 
-  /// Refuse names that Windows and macOS cannot hold, too (`--portable-names`).
+  /// True when names that Windows and macOS cannot hold are refused, too (`--portable-names`).
   package var portable: Bool
 
   package init(portable: Bool = false) {
@@ -70,8 +69,8 @@ package struct PathRule: Sendable, Equatable {
     try checkCharacters(bytes)
   }
 
-  /// Whether it is seen at once that every rule for Linux is kept, as of most paths: ASCII without control characters, no segment
-  /// that begins with a dot, none too long, and no more of them than there may be.
+  /// Returns whether a name keeps every rule for Linux at first sight, as most paths do. It is ASCII without control characters, no
+  /// segment begins with a dot, and it is no longer than one segment may be.
   private static func isPlain(_ bytes: [UInt8]) -> Bool {
     guard bytes.count <= maximumSegment else { return false }
     return bytes.withUnsafeBufferPointer { bytes in
@@ -95,7 +94,8 @@ package struct PathRule: Sendable, Equatable {
     if portable { try checkPortable(segment) }
   }
 
-  /// Control characters (C0, DEL, C1 as U+0080 to U+009F) and the controls of bidirectional text: no terminal ever gets one.
+  /// Refuses control characters (C0, DEL, C1 as U+0080 to U+009F) and the controls of bidirectional text: no terminal ever gets
+  /// one.
   private func checkCharacters(_ bytes: [UInt8]) throws(PathRefusal) {
     for index in bytes.indices {
       let byte = bytes[index]
@@ -112,7 +112,7 @@ package struct PathRule: Sendable, Equatable {
   }
 
   private func checkPortable(_ segment: ArraySlice<UInt8>) throws(PathRefusal) {
-    // Windows and macOS take text only.
+    // Windows and macOS accept only text.
     guard String(validating: segment, as: UTF8.self) != nil else { throw .notPortable }
     let forbidden = Array("\\:*?\"<>|".utf8)
     if segment.contains(where: { forbidden.contains($0) }) { throw .notPortable }

@@ -1,7 +1,7 @@
-/// Bytes from outside as text that is safe on a terminal, in a log and in a status document (I14).
+/// Turns bytes from outside into text that is safe on a terminal, in a log and in a status document (I14).
 package enum Printable {
-  /// Keeps printable UTF-8; writes control characters, bidi controls, the backslash and bytes that are not
-  /// UTF-8 as `\n`, `\t`, `\\` or `\xHH`, so that two different names never look the same.
+  /// Keeps printable UTF-8. Writes control characters, bidi controls, the backslash and bytes that are not UTF-8 as `\n`, `\t`,
+  /// `\\` or `\xHH`, so that two different names never look the same.
   package static func escape(_ bytes: some Sequence<UInt8>) -> String {
     var text = ""
     let bytes = Array(bytes)
@@ -19,7 +19,7 @@ package enum Printable {
     return text
   }
 
-  /// The same for text, such as an error message of a library.
+  /// Escapes text in the same way, such as an error message of a library.
   package static func escape(_ text: String) -> String {
     escape(Array(text.utf8))
   }
@@ -44,7 +44,7 @@ package enum Printable {
     return text
   }
 
-  /// The length that the lead byte announces, 0 when it is no lead byte or the bytes end too early.
+  /// Returns the length that the lead byte announces; 0 when it is no lead byte or the bytes end too early.
   private static func scalarLength(_ bytes: [UInt8], at index: Int) -> Int {
     let length: Int
     switch bytes[index] {
@@ -63,9 +63,9 @@ package enum Printable {
   }
 }
 
-/// Text of other parts of Tarn, which have escaped the names in it already.
+/// Messages of other parts of Tarn, whose names are escaped already.
 package enum Message {
-  /// Safe on a terminal in any case; the backslashes of what is escaped stay as they are.
+  /// Makes a message safe on a terminal in any case. The backslashes of escaped names stay as they are.
   package static func safe(_ text: String) -> String {
     text.split(separator: "\\", omittingEmptySubsequences: false).map { Printable.escape(String($0)) }
       .joined(separator: "\\")

@@ -1,14 +1,13 @@
-/// A path below a mirror's folder: the bytes as the kernel takes them, segments parted by `/`.
+/// A path below a mirror's folder: the bytes as the kernel takes them, with segments separated by `/`.
 ///
-/// Never a `String`: Swift's `String` holds two different names for equal (NFC and NFD) and cannot hold
-/// the names that are not UTF-8. Two paths are equal when their bytes are, and sorted by `memcmp`, which is
-/// the order of every stream that the comparison merges.
+/// Never a `String`: Swift's `String` treats two different names as equal (NFC and NFD) and cannot hold names that are not UTF-8.
+/// Two paths are equal when their bytes are, and are sorted by `memcmp`, the order of every stream that the comparison merges.
 package struct RelativePath: Hashable, Sendable {
   package let bytes: [UInt8]
 
   /// Checks a name from outside.
   ///
-  /// - Throws: the first rule that the name breaks. The caller says for which entry.
+  /// - Throws: the first rule that the name breaks. The caller adds which entry it is about.
   package init(_ bytes: [UInt8], rule: PathRule = .linux) throws(PathRefusal) {
     try rule.check(bytes)
     self.bytes = bytes
@@ -23,12 +22,12 @@ package struct RelativePath: Hashable, Sendable {
     left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { holdSameBytes(left, $0) } }
   }
 
-  /// All bytes at once; one by one, as arrays are hashed, takes ten times as long.
+  /// Hashes all bytes at once. Hashing them one by one, as arrays do, takes ten times as long.
   package func hash(into hasher: inout Swift.Hasher) {
     bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
-  /// The segments, none empty.
+  /// The segments of the path; none is empty.
   package var segments: [ArraySlice<UInt8>] {
     bytes.split(separator: UInt8(ascii: "/"))
   }
@@ -39,7 +38,7 @@ package struct RelativePath: Hashable, Sendable {
     return bytes[(slash + 1)...]
   }
 
-  /// The path of the directory that holds it; nil for an entry of the folder itself.
+  /// The path of the directory that holds this one; `nil` for an entry of the folder itself.
   package var parent: RelativePath? {
     guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return nil }
     return RelativePath(trusted: Array(bytes[..<slash]))
@@ -51,8 +50,7 @@ package struct RelativePath: Hashable, Sendable {
       && other.begins(with: self)
   }
 
-  /// True when the bytes of `other` are the first ones of this path: what begins with a path comes right behind it in path order,
-  /// below it or not.
+  /// True when this path begins with the bytes of `other`. Paths that do follow it directly in path order, below it or not.
   package func begins(with other: RelativePath) -> Bool {
     guard other.bytes.count <= bytes.count else { return false }
     return bytes.withUnsafeBytes { bytes in
@@ -70,7 +68,7 @@ extension RelativePath: Comparable {
   }
 }
 
-/// Whether two byte strings are equal. Eight bytes at a time: for paths and names, which are short, and compared often.
+/// Returns whether two byte strings are equal. Compares eight bytes at a time, since paths and names are short and compared often.
 package func holdSameBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
   let count = left.count
   guard count == right.count else { return false }

@@ -1,6 +1,6 @@
 /// Words of a command that a person can paste into a shell.
 package enum ShellWord {
-  /// The word itself where it is plain, quoted else.
+  /// Returns the word itself where it is plain, and quoted otherwise.
   package static func quote(_ text: String) -> String { quote(bytes: Array(text.utf8)) }
 
   package static func quote(bytes: [UInt8]) -> String {

@@ -1,36 +1,36 @@
-/// One thing to do so that the folder matches the manifest: a value that can be printed, tested, dry-run.
+/// One step that makes the folder match the manifest: a value that can be printed, tested or only planned.
 package struct Action: Sendable, Equatable {
-  /// When it is carried out. Payload before index (contract: `--publish-last`), the feed's own list when all that it names is
-  /// in place, deletions last.
+  /// When the action is carried out: payload before index (contract: `--publish-last`), the feed's own list when all files that it
+  /// names are in place, deletions last.
   package enum Phase: UInt8, Sendable, Comparable {
     case payload = 0
     case index = 1
     case list = 2
     case deletion = 3
-    /// Those that bring files, in their order.
+    /// The phases that bring files, in their order.
     package static let transfers = [payload, index, list]
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// What to do. The raw value is stored in the stage and shown by `tarn plan`.
+  /// What the action does. The raw value is stored in the stage and shown by `tarn plan`.
   package enum Kind: String, Sendable, CaseIterable {
     /// Fetch; nothing stands at the path.
     case fetch
-    /// Fetch a new version; what Tarn placed stands at the path, unchanged.
+    /// Fetch a new version; the file that Tarn placed stands at the path unchanged.
     case update
     /// Fetch again; the file vanished.
     case restore
-    /// Fetch again; the file was edited, or something else took its place, which goes to the trash.
+    /// Fetch again; the file was edited, or something else took its place. What stands there goes to the trash.
     case replace
     /// Hash what stands at the path, then decide again.
     case inspect
     /// Ask the server whether its copy is still the recorded one (no size, time or digest in the feed).
     case revalidate
-    /// What stands there is the wanted version: only the ledger learns it. `row` is what it will say.
+    /// Record in the ledger that the wanted version is in place. `row` is the new row.
     case adopt
-    /// Move to the trash: no longer in the manifest.
+    /// Move the file to the trash: it is no longer in the manifest.
     case delete
-    /// Only the ledger changes: the row of a file that is neither wanted nor there.
+    /// Remove from the ledger the row of a file that is neither wanted nor in place.
     case forget
   }
 
@@ -39,13 +39,13 @@ package struct Action: Sendable, Equatable {
   package var path: RelativePath
   /// The wanted entry; nil for `delete` and `forget`.
   package var entry: Entry?
-  /// What the plan saw at the path.
+  /// The file that the plan saw at the path.
   package var present: FileIdentity?
-  /// What the ledger says of the path.
+  /// The row of the path in the ledger.
   package var row: Row?
-  /// A file of Tarn's that has to make way first: the path lies below it.
+  /// A file of Tarn's that has to make way first, because the path lies below it.
   package var blocker: RelativePath?
-  /// Of `adopt`: what Tarn placed has another mode now, which is put back.
+  /// True for an `adopt` that restores the mode of a file that Tarn placed.
   package var restoresMode = false
 
   package init(
@@ -62,16 +62,16 @@ package struct Action: Sendable, Equatable {
 }
 
 extension Action {
-  /// What Tarn placed stands there with the bytes that it had: only the ledger changes, and by nothing but times.
+  /// True when Tarn's file stands there with its old bytes: only times in the ledger change.
   package var isRecorded: Bool { kind == .adopt && row?.isAdopted == false && !restoresMode }
 
-  /// What a plan calls it: a mode is restored, as its event says.
+  /// The kind that a plan shows: a restored mode counts as `restore`, as in its event.
   package var kindToTell: Kind { restoresMode ? .restore : kind }
 }
 
 extension Action.Kind {
-  /// The code of the event once it is done with bytes that were in the folder, or that came from a server. `copied` is of new files, as
-  /// `fetched` is.
+  /// Returns the code of the event for bytes that were in the folder already, or that came from a server. `copied` is about new
+  /// files, as `fetched` is.
   package func doneCode(isCopy: Bool) -> String { isCopy && self == .fetch ? "copied" : doneCode }
 
   package var doneCode: String {

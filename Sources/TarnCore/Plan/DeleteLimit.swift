@@ -1,14 +1,14 @@
 /// How many files may be lost in 24 hours before deletions wait for approval (`--delete-limit`).
 package enum DeleteLimit: Sendable, Equatable {
-  /// A tenth of the rows, at most 1,000: what holds unless a limit is set.
+  /// A tenth of the rows, at most 1,000: the limit unless one is set.
   case standard
-  /// Of the rows, above 0 and at most 100.
+  /// A percentage of the rows, above 0 and at most 100.
   case share(percent: Double)
-  /// Files, at least `DeletionGuard.least`.
+  /// A number of files, at least `DeletionGuard.least`.
   case count(Int)
   case off
 
-  /// `10%`, a whole number of files, or `off`.
+  /// Reads `10%`, a whole number of files, or `off`.
   ///
   /// - Returns: nil for anything else.
   package init?(_ text: String) {
@@ -26,7 +26,7 @@ package enum DeleteLimit: Sendable, Equatable {
   package static let expected =
     "a share such as 10%, a number of files from \(DeletionGuard.least) on, or off"
 
-  /// The most files that may be lost of so many.
+  /// Returns the most files that may be lost of this many rows.
   func most(of rows: Int) -> Int {
     switch self {
     case .standard: min(1000, max(DeletionGuard.least, rows / 10))

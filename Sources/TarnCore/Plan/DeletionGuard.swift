@@ -1,36 +1,36 @@
-/// Which deletions wait for approval (I8). It counts net loss over 24 hours: files that went, less files that came. What
-/// `keep` and `max-age` expire is the user's own order and is never asked about here. Pure.
+/// Decides which deletions wait for approval (I8). It counts the net loss over 24 hours: files deleted less files added. What
+/// `keep` and `max-age` expire is the user's own order and needs no approval here. Pure.
 package struct DeletionGuard: Sendable {
-  /// Seconds.
+  /// The time over which losses count, in seconds.
   package static let window: Int64 = 24 * 3600
-  /// No limit is lower: a small mirror could never change otherwise.
+  /// The lowest limit, in files. Without it a small mirror could never change.
   package static let least = 3
 
   package enum Verdict: Sendable, Equatable {
     case allow
     /// - Parameters:
-    ///   - reason: for a person.
-    ///   - isForPerson: new files that come meanwhile are no reason to let the old ones go.
+    /// - reason: the reason for people.
+    /// - isForPerson: true when new files that come meanwhile do not release the old ones.
     case hold(reason: String, isForPerson: Bool = false)
   }
 
-  /// What the folder and the list come to.
+  /// The facts about the folder and the list.
   package struct Question: Sendable {
     /// Deletions of this pass.
     package var planned: Int
-    /// Files recorded before the pass that it follows.
+    /// Files that were recorded before the pass.
     package var rows: Int
-    /// Files recorded that a filter keeps out of the pass: they tell nothing of the list.
+    /// Recorded files that a filter keeps out of the pass: they say nothing about the list.
     package var unfollowed: Int
     /// New files that were published since the last pass ended.
     package var published: Int
-    /// Deletions since the last pass ended: of one that was cut short, or approved.
+    /// Deletions since the last pass ended, by a pass that was cut short or by an approval.
     package var deleted: Int
-    /// A complete manifest that names nothing.
+    /// True for a complete manifest that names nothing.
     package var manifestIsEmpty: Bool
-    /// Some of the files stand in the way of others that the list names: those come only when these have gone.
+    /// True when some of the files stand in the way of others that the list names, which can come only afterwards.
     package var makesWay: Bool
-    /// The list's format before, when it was another one.
+    /// The earlier format of the list, when it was a different one.
     package var earlierFormat: String?
     package var format: String
 
@@ -67,7 +67,7 @@ package struct DeletionGuard: Sendable {
       return .hold(
         reason: "the format of the list changed from \(Printable.escape(earlier)) to \(question.format)")
     }
-    // Where a directory becomes a file, or a file a directory, a small list is no other one.
+    // Where a directory becomes a file or a file becomes a directory, a small list is still the same list.
     let left = (rows - min(rows, planned)).addingSaturated(question.published)
     let isReshaped = question.makesWay && planned <= Self.least && left >= planned
     guard planned <= rows - planned || isReshaped else {
@@ -85,16 +85,16 @@ package struct DeletionGuard: Sendable {
   }
 }
 
-/// The net loss of each pass of the last 24 hours. New files make up for the loss of their own pass and of earlier ones;
-/// they earn no right to lose more later. A value, kept in the ledger.
+/// The net loss of each pass of the last 24 hours. New files make up for the loss of their own pass and of earlier ones, but do not
+/// allow more loss later. A value, kept in the ledger.
 package struct LossBook: Sendable, Equatable {
   package struct Entry: Sendable, Equatable {
     package var ended: Timestamp
     /// Files deleted less files published; negative when the folder grew.
     package var loss: Int
-    /// Files recorded at its end.
+    /// The number of recorded files at the end of the pass.
     package var rows: Int
-    /// The number of the last event then.
+    /// The number of the last event at that time.
     package var event: Int64
 
     package init(ended: Timestamp, loss: Int, rows: Int, event: Int64) {
@@ -105,22 +105,23 @@ package struct LossBook: Sendable, Equatable {
     }
   }
 
-  /// Oldest first.
+  /// The passes, oldest first.
   package private(set) var entries: [Entry] = []
   private static let most = 256
 
   package init() {}
 
-  /// Loss that is not made up for so far.
+  /// The loss that new files have not made up for so far.
   package var loss: Int { entries.reduce(0) { max(0, $0.addingSaturated($1.loss)) } }
 
-  /// Files that there were before the window's passes added any; nil for a mirror without passes.
+  /// The number of files before the passes of the window added any; `nil` for a mirror without passes.
   package var rowsBefore: Int? { entries.first { $0.rows > 0 }?.rows }
 
   /// The number of the last event when the last pass ended; nil before the first.
   package var event: Int64? { entries.last?.event }
 
-  /// Drops what is older than the window; the last of that stays, for it tells how many files there were, but not its loss.
+  /// Returns the book without the passes before the window. The last of them stays without its loss, because it gives the number of
+  /// files.
   package func within(window: Int64 = DeletionGuard.window, at now: Timestamp) -> LossBook {
     var book = self
     let start = now.adding(seconds: -window)
@@ -138,18 +139,18 @@ package struct LossBook: Sendable, Equatable {
     }
     entries.append(entry)
     guard entries.count > Self.most else { return }
-    // The oldest two as one, at the later time: loss is forgotten later, never sooner.
+    // The oldest two are merged at the later time: loss is forgotten later, never sooner.
     let first = entries.removeFirst()
     entries[0].loss = max(0, first.loss).addingSaturated(entries[0].loss)
     entries[0].rows = first.rows
   }
 
-  /// `ended loss rows event` a line; reads back as the same.
+  /// The book as text, one line of `ended loss rows event` for each pass. Reading it back yields the same book.
   package var encoded: String {
     entries.map { "\($0.ended.nanoseconds) \($0.loss) \($0.rows) \($0.event)" }.joined(separator: "\n")
   }
 
-  /// What is not understood is left out.
+  /// Reads the text and leaves out lines that are not understood.
   package init(encoded: String) {
     entries = encoded.split(separator: "\n").compactMap { line in
       let numbers = line.split(separator: " ").compactMap { Int64($0) }

@@ -1,5 +1,4 @@
-/// Why a file was (not) fetched: the decision over one path, from what the feed wants, what the ledger
-/// records and what stands in the folder. Pure and total.
+/// Decides over one path from what the feed wants, what the ledger records and what stands in the folder. Pure and total.
 package struct Planner: Sendable {
   package let policy: PassPolicy
 
@@ -32,8 +31,8 @@ package struct Planner: Sendable {
   /// Decides again once the file that stands at the path was hashed.
   ///
   /// - Parameters:
-  ///   - digest: of the algorithm that `inspectionAlgorithm` named.
-  ///   - identity: of the file that was hashed.
+  /// - digest: the digest by the algorithm that `inspectionAlgorithm` returned.
+  /// - identity: the identity of the hashed file.
   package func decide(_ entry: Entry, row: Row?, inspected digest: Digest, identity: FileIdentity) -> Decision
   {
     if entry.digests.contains(digest) { return .adopt(digest, isVerified: true) }
@@ -52,7 +51,7 @@ package struct Planner: Sendable {
       case let other: return other
       }
     }
-    // Hashed with another algorithm than the recorded one, so only stat can say that nobody edited it.
+    // The algorithm differs from the recorded one, so only stat can show that nobody edited the file.
     if digest.algorithm != row.digest.algorithm, row.identity.isSame(as: identity) {
       return .action(action(.update, entry, present: identity, row: row))
     }
@@ -65,7 +64,7 @@ package struct Planner: Sendable {
     }
   }
 
-  /// With which algorithm to hash what stands at the path.
+  /// Returns the algorithm to hash the file at the path with.
   package static func inspectionAlgorithm(_ entry: Entry, row: Row?) -> DigestAlgorithm {
     if let row, entry.digests.contains(where: { $0.algorithm == row.digest.algorithm }) {
       return row.digest.algorithm
@@ -73,8 +72,8 @@ package struct Planner: Sendable {
     return entry.digest?.algorithm ?? row?.digest.algorithm ?? .sha256
   }
 
-  /// Decides over a recorded path that the manifest does not name. Holds only when the manifest is complete:
-  /// whoever carries the plan out drops these actions otherwise.
+  /// Decides over a recorded path that the manifest does not name. The decision holds only when the manifest is complete: otherwise
+  /// whoever carries the plan out drops these actions.
   package func decideUnlisted(_ row: Row, present: Present?) -> Decision {
     guard !policy.filter.excludes(row.path) else { return .unlisted }
     guard let present else {
@@ -98,7 +97,7 @@ package struct Planner: Sendable {
     }
   }
 
-  /// What stands there is no file. Where Tarn had placed one it is an edit like any other.
+  /// Decides over an object that is not a file. Where Tarn had placed a file it counts as an edit.
   private func decideOther(
     _ code: String, _ what: String, _ entry: Entry, row: Row?, present: Present
   ) -> Decision {
@@ -123,7 +122,7 @@ package struct Planner: Sendable {
     return .action(action(.inspect, entry, present: present, row: nil))
   }
 
-  /// The file is as Tarn left it: is it the wanted version?
+  /// Decides whether a file that is as Tarn left it is the wanted version.
   private func decideIntact(_ entry: Entry, row: Row) -> Decision {
     if entry.digest != nil {
       guard let same = entry.digests.first(where: { $0.algorithm == row.digest.algorithm }) else {
@@ -132,7 +131,7 @@ package struct Planner: Sendable {
       guard same != row.digest else { return .current }
       return .action(action(.update, entry, present: row.identity, row: row))
     }
-    // Of the second kind only the server knows whether it is the version that was fetched.
+    // For a row without a fingerprint, only the server knows whether it is the version that was fetched.
     if !entry.hasFingerprint || row.fingerprint.isEmpty {
       return .action(action(.revalidate, entry, present: row.identity, row: row))
     }
@@ -140,8 +139,8 @@ package struct Planner: Sendable {
     return .action(action(.update, entry, present: row.identity, row: row))
   }
 
-  /// Size and time as the feed says them: what there is without a digest. A listing that shows minutes only is
-  /// compared by the minute.
+  /// Compares size and time with the feed's, which is all there is without a digest. A listing that shows only minutes is compared
+  /// by the minute.
   private func quickCheck(_ entry: Entry, _ present: FileIdentity) -> Bool {
     guard let size = entry.size, size == present.size, let modified = entry.modified else { return false }
     let difference = present.modified.seconds - modified.seconds
@@ -164,24 +163,24 @@ package struct Planner: Sendable {
   }
 }
 
-/// What is decided over one path.
+/// The decision over one path.
 package enum Decision: Sendable, Equatable {
   indirect case action(Action)
-  /// As wanted: nothing to do.
+  /// The file is as wanted: nothing to do.
   case current
-  /// What stands there is what is wanted: only the ledger has to learn it.
+  /// What stands there is what is wanted: only the ledger has to record it.
   case adopt(Digest, isVerified: Bool)
-  /// Nothing is done, and the pass says so (exit status 3).
+  /// Nothing is done, and the pass reports it (exit status 3).
   case conflict(code: String, message: String)
-  /// Left as the user made it, by policy; no failure.
+  /// The file is left as the user made it, by policy; no failure.
   case kept(code: String, message: String)
-  /// Recorded, not in the manifest, and left there.
+  /// The path is recorded, is not in the manifest, and stays.
   case unlisted
 }
 
 extension FileIdentity {
-  /// The same inode, size and time of modification; the time of change is left out, because renaming, linking
-  /// and chmod move it.
+  /// Returns whether inode, size and modification time are the same. The change time is left out, because renaming, linking and
+  /// chmod change it.
   package func isSameContents(as other: FileIdentity) -> Bool {
     inode == other.inode && size == other.size && modified == other.modified
   }

@@ -1,6 +1,6 @@
-/// What a feed is read as (`--format`). One place for the words and what they mean.
+/// The format that a feed is read as (`--format`): one place for the words and their meanings.
 package enum FormatChoice: String, Sendable, CaseIterable {
-  /// Whatever it is recognised as.
+  /// The format that is recognised.
   case auto
   case rss
   case index
@@ -12,7 +12,7 @@ package enum FormatChoice: String, Sendable, CaseIterable {
   case sfv
   case urls
 
-  /// As in `this does not look like ...`.
+  /// The words for a message such as `this does not look like ...`.
   package var meaning: String {
     switch self {
     case .auto: "a feed"
@@ -27,7 +27,7 @@ package enum FormatChoice: String, Sendable, CaseIterable {
     }
   }
 
-  /// A list of lines without a mark of its own.
+  /// True for a list of lines that has no signature of its own.
   package var isPlainList: Bool {
     switch self {
     case .checksums, .sfv, .urls: true

@@ -1,7 +1,7 @@
-/// wildmatch as git has it, over bytes.
+/// Git's wildmatch, over bytes.
 ///
-/// One difference: `a**b` is `a*b`, as gitignore(5) says; git crosses segments there when nothing special
-/// comes before the stars.
+/// There is one difference: `a**b` means `a*b`, as gitignore(5) says. Git lets it cross segments when nothing special comes before
+/// the stars.
 enum Glob {
   private static let slash = UInt8(ascii: "/")
   private static let star = UInt8(ascii: "*")
@@ -9,9 +9,8 @@ enum Glob {
 
   private typealias Mark = (pattern: ArraySlice<UInt8>, text: ArraySlice<UInt8>)
 
-  /// Goes back to the newest star of each kind only: what an older one of the segment takes makes no
-  /// difference, nor what an older `**/` takes. So the time is at most the product of the lengths, for each
-  /// segment of the text.
+  /// Goes back only to the newest star of each kind: what an older star of the segment, or an older `**/`, takes makes no
+  /// difference. So for each segment of the text the time is at most the product of the lengths.
   static func matches(_ whole: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) -> Bool {
     var pattern = whole
     var text = text
@@ -51,7 +50,7 @@ enum Glob {
     }
   }
 
-  /// Matches one byte against the front of the pattern; the rest of the pattern when it fits.
+  /// Matches one byte against the front of the pattern. Returns the rest of the pattern when it fits.
   private static func step(_ pattern: ArraySlice<UInt8>, _ byte: UInt8) -> ArraySlice<UInt8>? {
     guard let first = pattern.first else { return nil }
     let rest = pattern.dropFirst()
@@ -69,7 +68,7 @@ enum Glob {
     let isNegated = pattern.first == UInt8(ascii: "!") || pattern.first == UInt8(ascii: "^")
     var rest = isNegated ? pattern.dropFirst() : pattern
     var found = false
-    /// What a range can begin with: the byte before, unless it ended a range or was a class.
+    /// The byte that a range can begin with: the previous one, unless it ended a range or was a class.
     var low: UInt8?
     var isFirst = true
     while let next = rest.first {
@@ -96,7 +95,7 @@ enum Glob {
     return nil
   }
 
-  /// What keeps a pattern from ever matching, and at which byte; nil for a sound one.
+  /// Returns why the pattern can never match, and at which byte; `nil` for a valid pattern.
   static func fault(in pattern: [UInt8]) -> (offset: Int, reason: String)? {
     var index = 0
     while index < pattern.count {
@@ -119,7 +118,7 @@ enum Glob {
     var reason: String
   }
 
-  /// The index behind a bracket that begins there.
+  /// Returns the index behind the bracket that begins at `start`.
   private static func bracketEnd(_ pattern: [UInt8], from start: Int) -> Result<Int, Fault> {
     var rest = pattern[(start + 1)...]
     if rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^") { rest = rest.dropFirst() }
@@ -148,13 +147,13 @@ enum Glob {
     return .failure(Fault(reason: "the bracket is never closed; with a backslash in front it means itself"))
   }
 
-  /// One byte of a bracket; a backslash takes the next as it is.
+  /// Takes one byte of a bracket; a backslash makes the next byte literal.
   private static func member(_ rest: inout ArraySlice<UInt8>) -> UInt8? {
     guard let first = rest.popFirst() else { return nil }
     return first == backslash ? rest.popFirst() : first
   }
 
-  /// The name in `[:name:]` and what follows it.
+  /// Returns the name in `[:name:]` and what follows it.
   private static func className(_ rest: ArraySlice<UInt8>) -> (String, ArraySlice<UInt8>)? {
     let inner = rest.dropFirst()
     guard inner.first == UInt8(ascii: ":"), let end = inner.firstIndex(of: UInt8(ascii: "]")),

@@ -1,16 +1,16 @@
 /// The text of a header file: `Name: value` lines (RFC 9110 5); blank lines and `#` comments are left out.
 package struct HeaderLines: Sendable, Equatable {
-  /// Bytes that such a file may have: a request carries all of it.
+  /// The most bytes of such a file, since a request carries all of it.
   package static let limit = 1 << 20
 
   package let headers: [String]
 
-  /// A line that is none of these, from 1. What it says may be a secret.
+  /// The number of the line that is none of these, from 1. Its text may be a secret.
   package struct Malformed: Error, Equatable {
     package let line: Int
   }
 
-  /// - Throws: the first line that is no header.
+  /// - Throws: the first line that is not a header.
   package init(_ text: String) throws(Malformed) {
     var headers: [String] = []
     for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated()

@@ -1,16 +1,16 @@
-/// Options as they are typed, and as programs read them.
+/// Options in the form of the command line, and in the form that programs read.
 extension PassOptions {
-  /// `--delete`, `--no-netrc`, `--exclude '*.tmp'`: words of a shell, in the order of the table.
+  /// The options as shell words, in the order of the table: `--delete`, `--no-netrc`, `--exclude '*.tmp'`.
   package var words: [String] {
     Name.allCases.flatMap { name in (values[name] ?? []).map { Self.word(name, $0) } }
   }
 
-  /// By their names without dashes.
+  /// The values by the names of the options, without dashes.
   package var named: [String: [String]] {
     Dictionary(uniqueKeysWithValues: values.map { ($0.key.rawValue, $0.value) })
   }
 
-  /// Names that this Tarn does not know are left out.
+  /// Reads the options and leaves out names that this Tarn does not know.
   package init(named: [String: [String]]) {
     self.init()
     for (text, texts) in named {

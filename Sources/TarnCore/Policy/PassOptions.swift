@@ -1,7 +1,7 @@
-/// The options of a pass as they were given: on the command line now, or remembered by the mirror. One place for
-/// their names, what they take and what they mean.
+/// The options of a pass as they were given: on the command line now, or remembered by the mirror. One place for their names,
+/// values and meanings.
 package struct PassOptions: Sendable, Equatable {
-  /// The raw value is the word without its two dashes.
+  /// The name of an option. The raw value is the word without its two dashes.
   package enum Name: String, Sendable, CaseIterable {
     case delete
     case include
@@ -29,10 +29,10 @@ package struct PassOptions: Sendable, Equatable {
     case proxy
     case userAgent = "user-agent"
 
-    /// A pass may be refused for them before it begins: their file is not there, or cannot be used.
+    /// The options because of which a pass may be refused before it begins: their file is missing or cannot be used.
     package static let ofFiles: [Name] = [.headerFile, .cookies, .netrc, .netrcFile, .cacert, .proxy]
 
-    /// May be given more than once.
+    /// True for an option that may be given more than once.
     package var isList: Bool {
       switch self {
       case .include, .exclude, .publishLast: true
@@ -41,7 +41,7 @@ package struct PassOptions: Sendable, Equatable {
     }
   }
 
-  /// One value for most, several for lists; `true` or `false` for switches.
+  /// The values of each option: one for most, several for lists, `true` or `false` for switches.
   package var values: [Name: [String]]
 
   package init(values: [Name: [String]] = [:]) {
@@ -51,7 +51,7 @@ package struct PassOptions: Sendable, Equatable {
   package struct Failure: Error, Sendable, Equatable {
     package var name: Name
     package var value: String
-    /// What is taken: `a number from 1 to 256`.
+    /// The accepted values, such as `a number from 1 to 256`.
     package var expected: String
 
     package var message: String {
@@ -60,13 +60,13 @@ package struct PassOptions: Sendable, Equatable {
     }
   }
 
-  /// These options where given, the remembered ones elsewhere.
+  /// Returns these options where given, and the remembered ones elsewhere.
   package func over(_ remembered: PassOptions) -> PassOptions {
     PassOptions(values: remembered.values.merging(values) { _, given in given })
   }
 
-  /// The options among these that would make another pass of one with `others`. What is only written otherwise, or is
-  /// the standard anyway, would not.
+  /// Returns the options that would change a pass with the options `others`. An option that is only written differently, or is the
+  /// standard anyway, is not among them.
   package func changing(_ others: PassOptions) -> [Name] {
     Name.allCases.filter { name in
       guard let given = values[name] else { return false }
@@ -82,17 +82,17 @@ package struct PassOptions: Sendable, Equatable {
     }
   }
 
-  /// One line per value, for the ledger; reads back as the same.
+  /// The options as text for the ledger, one line per value. Reading it back yields the same options.
   package var encoded: String {
     Name.allCases.flatMap { name in
       (values[name] ?? []).map { "\(name.rawValue)=\(EscapedLine.escape($0))" }
     }.joined(separator: "\n")
   }
 
-  /// Lines that this Tarn does not know are left out.
+  /// Reads the text and leaves out lines that this Tarn does not know.
   package init(encoded: String) {
     values = [:]
-    // By scalars: as characters, a line feed after "\r" and "=" before an accent would not be found.
+    // Splits by scalars: by characters, a line feed after "\r" and "=" before an accent would not be found.
     for line in encoded.unicodeScalars.split(separator: "\n") {
       guard let equals = line.firstIndex(of: "="), let name = Name(rawValue: String(line[..<equals])) else {
         continue
@@ -101,7 +101,7 @@ package struct PassOptions: Sendable, Equatable {
     }
   }
 
-  /// What a pass may do to the folder.
+  /// Returns what a pass may do to the folder.
   package func policy() throws(Failure) -> PassPolicy {
     var policy = PassPolicy()
     policy.deletes = isOn(.delete)
@@ -154,7 +154,7 @@ package struct PassOptions: Sendable, Equatable {
     }
   }
 
-  /// A pattern that never matches would leave out nothing, or everything, in silence.
+  /// Refuses a broken pattern: it never matches, and would silently leave out nothing or everything.
   private func refuseBroken(_ name: Name) throws(Failure) {
     for text in values[name] ?? [] {
       guard let fault = PathPatterns.fault(in: text) else { continue }
@@ -180,7 +180,7 @@ package struct PassOptions: Sendable, Equatable {
     return window
   }
 
-  /// How to talk to the network; files that hold secrets are read by the caller.
+  /// Returns the network settings. The caller reads files that hold secrets.
   package func network() throws(Failure) -> NetworkSettings {
     var settings = NetworkSettings()
     settings.connections = try number(.connections, 1...256) ?? settings.connections
@@ -198,7 +198,7 @@ package struct PassOptions: Sendable, Equatable {
     return settings
   }
 
-  /// Empty for none, also where one is remembered.
+  /// Returns the proxy; `nil` for an empty text, which turns off a remembered one.
   private func proxy() throws(Failure) -> String? {
     guard let text = last(.proxy), !text.isEmpty else { return nil }
     let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
@@ -213,7 +213,7 @@ package struct PassOptions: Sendable, Equatable {
     return text
   }
 
-  /// Empty for the standard, also where another is remembered.
+  /// Returns the User-Agent; `nil` for an empty text, which restores the standard.
   private func userAgent() throws(Failure) -> String? {
     guard let text = last(.userAgent), !text.isEmpty else { return nil }
     guard text.utf8.count <= 256, text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {

@@ -2,22 +2,22 @@
 package struct PassPolicy: Sendable, Equatable {
   package enum LocalChanges: String, Sendable, CaseIterable { case restore, keep, report }
 
-  /// Move to the trash what a complete manifest does not name.
+  /// True to move to the trash what a complete manifest does not name.
   package var deletes = false
   package var localChanges = LocalChanges.restore
   package var filter = PathFilter()
-  /// Entries published after all others.
+  /// The patterns of entries that are published after all others.
   package var publishLast = PathPatterns(Self.indexNames)
-  /// Keep a checksum list beside the files that it names.
+  /// True to keep a checksum list beside the files that it names.
   package var keepsList = true
-  /// Attempts after the first, 0 to 100.
+  /// The number of attempts after the first, 0 to 100.
   package var retries = 5
   package var reserve = Reserve.share(percent: 1)
   package var pathRule = PathRule.linux
   package var format = FormatChoice.auto
   package var window = WindowPolicy()
   package var deleteLimit = DeleteLimit.standard
-  /// Seconds after which what Tarn placed leaves the trash; nil for never.
+  /// Seconds after which a file that Tarn placed leaves the trash; `nil` for never.
   package var keepTrash: Int64? = 7 * 86_400
 
   package init() {}
@@ -33,8 +33,8 @@ package struct PassPolicy: Sendable, Equatable {
     return publishLast.matches(entry.path) == true ? .index : .payload
   }
 
-  /// Whether a pass takes other files by it, or takes them under other names, than by a mirror's own policy. What it does about local
-  /// changes is no such choice.
+  /// Returns whether a pass with this policy takes other files, or other names, than one with the mirror's own policy. What it does
+  /// about local changes does not count.
   package func choosesOthers(than own: PassPolicy) -> Bool {
     var window = window
     window.localChanges = own.window.localChanges
@@ -43,10 +43,10 @@ package struct PassPolicy: Sendable, Equatable {
   }
 }
 
-/// How much of the file system stays free.
+/// How much of the file system is kept free.
 package enum Reserve: Sendable, Equatable {
   case bytes(UInt64)
-  /// Of the file system's size, 0 to 99.
+  /// A percentage of the file system's size, 0 to 99.
   case share(percent: Double)
 
   /// - Parameter total: the size of the file system in bytes.
@@ -60,9 +60,9 @@ package enum Reserve: Sendable, Equatable {
   }
 }
 
-/// Which paths of the feed are wanted (`--include`, `--exclude`).
+/// The paths of the feed that are wanted (`--include`, `--exclude`).
 package struct PathFilter: Sendable, Equatable {
-  /// When there is any, a path has to match one.
+  /// The patterns to include. If there are any, a path must match one.
   package var include = PathPatterns([])
   package var exclude = PathPatterns([])
 
@@ -73,27 +73,27 @@ package struct PathFilter: Sendable, Equatable {
     return !include.isEmpty && include.matches(path) != true
   }
 
-  /// Why `excludes` says so.
+  /// The reason why `excludes` is true.
   package enum Exclusion: Sendable, Equatable {
-    /// This pattern of `--exclude`.
+    /// This pattern of `--exclude` matches.
     case excluded(by: String)
-    /// This pattern of `--include` takes it back.
+    /// This pattern of `--include` excludes the path again.
     case takenBack(by: String)
-    /// No pattern of `--include` has it.
+    /// No pattern of `--include` matches.
     case notIncluded
   }
 
-  /// nil for a path that is not excluded.
+  /// Returns why a path is excluded; `nil` when it is not.
   package func exclusion(of path: RelativePath) -> Exclusion? {
     guard excludes(path) else { return nil }
     if exclude.matches(path) == true { return exclude.deciding(path).map { .excluded(by: $0) } }
     return include.deciding(path).map { .takenBack(by: $0) } ?? .notIncluded
   }
 
-  /// Why a name that was refused is left out, as the feed writes it: it is no path, but patterns of its text speak of it. Slashes in
-  /// front do not count.
+  /// Returns why a refused name is left out, by the feed's text: it is not a path, but patterns may match its text. Leading slashes
+  /// do not count.
   ///
-  /// - Parameter isName: false for other text of the feed, such as a line; `include` says nothing of it.
+  /// - Parameter isName: false for other text of the feed, such as a line, to which `include` does not apply.
   package func exclusion(ofRefused name: [UInt8], isName: Bool = true) -> Exclusion? {
     let text = name.prefix(Refusal.mostShown).drop { $0 == UInt8(ascii: "/") }
     let found = exclusion(of: RelativePath(trusted: Array(text)))
@@ -101,7 +101,7 @@ package struct PathFilter: Sendable, Equatable {
     return found
   }
 
-  /// Why nothing that may lie below a directory is wanted; nil where no pattern of `--exclude` has it.
+  /// Returns why nothing below a directory is wanted; `nil` where no pattern of `--exclude` matches all of it.
   package func exclusion(ofDirectory path: RelativePath) -> Exclusion? {
     exclude.deciding(directory: path).map { .excluded(by: $0) }
   }

@@ -1,33 +1,32 @@
-/// Patterns in the style of gitignore(5): `*` and `?` stay within a segment, `**` crosses segments, `[a-z]`
-/// and `[!a-z]`, a slash at the front or in the middle anchors to the folder, a slash at the end means a
-/// directory, `!` takes back, the last match wins. Matching is by bytes. Blanks at the end belong to the
-/// pattern: these come from options, not from lines of a file.
+/// Patterns in the style of gitignore(5): `*` and `?` stay within a segment, `**` crosses segments, `[a-z]` and `[!a-z]`. A slash
+/// at the front or in the middle anchors to the folder, a slash at the end means a directory, `!` negates, and the last match wins.
+/// Matching is by bytes. Trailing blanks belong to the pattern, since patterns come from options, not from lines of a file.
 package struct PathPatterns: Sendable, Equatable {
   private struct Pattern: Sendable, Equatable {
     var glob: [UInt8]
     var isNegated: Bool
     var isAnchored: Bool
     var isDirectoryOnly: Bool
-    /// As given.
+    /// The pattern as given.
     var text: String
   }
 
-  /// What a pattern comes to where it has at most one star (or `**/`), at an end of it: told by a comparison of bytes, as most
-  /// patterns can be.
+  /// The form of a pattern with at most one star (or `**/`) at one of its ends. Most patterns have this form and are matched by
+  /// comparing bytes.
   private struct Shape: Sendable, Equatable {
     enum Kind { case literal, prefix, suffix, below, other }
     var kind: Kind
     var isAnchored: Bool
     var isDirectoryOnly: Bool
-    /// Of `letters`.
+    /// The range of its bytes in `letters`.
     var range: Range<Int>
   }
 
-  /// As given, for display and for the ledger.
+  /// The patterns as given, for display and for the ledger.
   package let texts: [String]
   private let patterns: [Pattern]
   private let shapes: [Shape]
-  /// Of all shapes, one behind the other.
+  /// The bytes of all shapes, one after the other.
   private let letters: [UInt8]
 
   package init(_ texts: [String]) {
@@ -46,15 +45,15 @@ package struct PathPatterns: Sendable, Equatable {
 
   package var isEmpty: Bool { patterns.isEmpty }
 
-  /// These, and one that fits a single path.
+  /// Returns these patterns and one more that matches exactly one path.
   package func adding(_ path: RelativePath) -> PathPatterns {
     let special = Set("*?[\\".utf8)
     let bytes = path.bytes.flatMap { special.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
     return PathPatterns(texts + ["/" + String(decoding: bytes, as: UTF8.self)])
   }
 
-  /// Why a pattern would never match, with the place in it; nil for a sound one, and for no text at all: it takes the place of
-  /// patterns that are remembered.
+  /// Returns why a pattern would never match, with the place in it. `nil` for a valid pattern, and for an empty text, which
+  /// replaces remembered patterns.
   package static func fault(in text: String) -> String? {
     if text.isEmpty { return nil }
     if text.hasPrefix("#") {
@@ -62,27 +61,27 @@ package struct PathPatterns: Sendable, Equatable {
     }
     guard let pattern = parse(text) else { return "it names nothing" }
     guard let fault = Glob.fault(in: pattern.glob) else { return nil }
-    // The glob is the text without what may stand in front of it and behind it.
+    // The glob is the text without the characters that may precede and follow it.
     let front = text.utf8.count - pattern.glob.count - (text.hasSuffix("/") ? 1 : 0)
     let before = String(decoding: text.utf8.prefix(front + fault.offset), as: UTF8.self)
     return "at character \(before.unicodeScalars.count + 1) \(fault.reason)"
   }
 
-  /// - Returns: true when the path or a directory above it is matched, false when it is taken back, nil when
-  ///   no pattern speaks of it.
+  /// - Returns: true when the path or a directory above it matches, false when a later pattern negates that, `nil` when no pattern
+  ///   applies.
   package func matches(_ path: RelativePath) -> Bool? {
     decisive(path).map { !$0.isNegated }
   }
 
-  /// All that may lie below the directory is matched: it or one above it is, and nothing below takes that back.
+  /// Returns whether everything below the directory matches: it or a directory above it does, and no pattern negates that below.
   package func matches(directory path: RelativePath) -> Bool { deciding(directory: path) != nil }
 
-  /// The pattern, as given, that matches all that may lie below the directory; nil when none does.
+  /// Returns the pattern, as given, that matches everything below the directory; `nil` when none does.
   package func deciding(directory path: RelativePath) -> String? {
     decisive(path, isDirectory: true).flatMap { $0.isNegated ? nil : $0.text }
   }
 
-  /// The pattern, as given, that says what `matches` answers; nil when none speaks of the path.
+  /// Returns the pattern, as given, that decides the result of `matches`; `nil` when none applies.
   package func deciding(_ path: RelativePath) -> String? {
     decisive(path)?.text
   }
@@ -99,7 +98,7 @@ package struct PathPatterns: Sendable, Equatable {
     return last.map { patterns[$0] }
   }
 
-  /// Of the path and every directory above it: the last pattern that speaks of it.
+  /// Returns the index of the last pattern that applies to the path or to a directory above it.
   private func decisive(
     _ path: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, _ shapes: UnsafeBufferPointer<Shape>,
     _ letters: UnsafeBufferPointer<UInt8>, endsInDirectory: Bool
@@ -111,7 +110,7 @@ package struct PathPatterns: Sendable, Equatable {
       for index in shapes.indices where isDirectory || !shapes[index].isDirectoryOnly {
         let shape = shapes[index]
         let from = shape.isAnchored ? 0 : start
-        // By far the most are told by their lengths.
+        // Most patterns are decided by length alone.
         if shape.kind == .literal, end - from != shape.range.count { continue }
         let text = UnsafeBufferPointer(rebasing: bytes[from..<end])
         let matches =
@@ -126,7 +125,7 @@ package struct PathPatterns: Sendable, Equatable {
     return last
   }
 
-  /// - Parameter text: as long as the letters where they are all of it (`.literal`).
+  /// - Parameter text: the text, as long as the letters when they are the whole pattern (`.literal`).
   private static func matches(
     _ kind: Shape.Kind, _ letters: UnsafeBufferPointer<UInt8>, _ text: UnsafeBufferPointer<UInt8>
   ) -> Bool {
@@ -137,13 +136,13 @@ package struct PathPatterns: Sendable, Equatable {
     return true
   }
 
-  /// - Returns: the letters that stand in it, without a star.
+  /// - Returns: the kind of pattern, and its letters without the star.
   private static func shape(_ pattern: Pattern) -> (Shape.Kind, [UInt8]) {
     func isPlain(_ bytes: some Sequence<UInt8>) -> Bool { !bytes.contains { "*?[\\".utf8.contains($0) } }
     let glob = pattern.glob
     if isPlain(glob) { return (.literal, glob) }
     if glob.starts(with: "**/".utf8), isPlain(glob.dropFirst(3)) { return (.below, Array(glob.dropFirst(3))) }
-    // A star stays within a segment: of an anchored pattern there may be more of them.
+    // A star stays within a segment, and an anchored pattern may cover several segments.
     guard !pattern.isAnchored else { return (.other, []) }
     if glob.first == UInt8(ascii: "*"), isPlain(glob.dropFirst()) {
       return (.suffix, Array(glob.dropFirst()))

@@ -1,9 +1,9 @@
 /// Sizes, rates, shares and spans of time as users write them.
 package enum Units {
-  /// `10MiB`, `1.5 GB`, `512k`, `42`: K, M, G, T are 1024-fold with or without `iB`, 1000-fold with `B`
-  /// (`10MB` is ten million). No unit means bytes. Whole numbers are exact.
+  /// Reads a size such as `10MiB`, `1.5 GB`, `512k` or `42`. K, M, G and T are powers of 1024 with or without `iB`, and of 1000
+  /// with `B` (`10MB` is ten million). A number without a unit is in bytes. Whole numbers are exact.
   ///
-  /// - Returns: nil for anything else, and for 2^63 bytes and more.
+  /// - Returns: `nil` for anything else, and for 2^63 bytes and more.
   package static func bytes(_ text: String) -> UInt64? {
     let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
     let unit = text.dropFirst(digits.count).drop { $0 == " " }
@@ -17,7 +17,7 @@ package enum Units {
     return bytes < 0x1p63 ? UInt64(bytes) : nil
   }
 
-  /// `2MiB/s` or a size alone: bytes per second; `off` is no limit.
+  /// Reads a rate such as `2MiB/s`, or a size alone, in bytes per second; `off` means no limit.
   package static func rate(_ text: String) -> UInt64?? {
     if text == "off" { return .some(nil) }
     let size = text.hasSuffix("/s") ? String(text.dropLast(2)) : text
@@ -25,7 +25,7 @@ package enum Units {
     return .some(bytes)
   }
 
-  /// Why a rate is hardly meant as it is written: it has no unit, and is below 1 KiB/s. nil for all others.
+  /// Returns why a rate is probably a mistake: it has no unit and is below 1 KiB/s. `nil` for all others.
   package static func doubt(ofRate text: String) -> String? {
     let number = text.hasSuffix("/s") ? text.dropLast(2) : text[...]
     guard !number.isEmpty, number.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }),
@@ -34,17 +34,17 @@ package enum Units {
     return "'\(text)' is \(count(rate, "byte")) per second; did you mean \(number)MiB/s?"
   }
 
-  /// `1%` or a size.
+  /// Reads a share such as `1%`, or a size.
   package static func reserve(_ text: String) -> Reserve? {
     guard text.hasSuffix("%") else { return bytes(text).map { .bytes($0) } }
     guard let percent = decimal(text.dropLast()), (0...99).contains(percent) else { return nil }
     return .share(percent: percent)
   }
 
-  /// `90s`, `15m`, `24h`, `7d`, `2w`, and sums such as `1h30m`; also as systemd.time(7) has them: `1h 30min`,
-  /// `2 days`. `m` is minutes; months and years, whose lengths vary, and parts of seconds are not taken.
+  /// Reads `90s`, `15m`, `24h`, `7d`, `2w` and sums such as `1h30m`, also in the forms of systemd.time(7): `1h 30min`, `2 days`.
+  /// `m` means minutes. Months and years, whose lengths vary, and fractions of seconds are not accepted.
   ///
-  /// - Returns: seconds; nil for anything else.
+  /// - Returns: the seconds; `nil` for anything else.
   package static func duration(_ text: String) -> Int64? {
     var rest = text.utf8[...]
     var total: Int64 = 0
@@ -59,7 +59,7 @@ package enum Units {
       total = sum
       let behind = rest[unit.endIndex...]
       rest = behind.drop { $0 == UInt8(ascii: " ") }
-      // A blank at the end announces a part that is not there.
+      // A blank at the end announces a part that is missing.
       if rest.isEmpty { return behind.isEmpty ? total : nil }
     } while true
   }
@@ -75,7 +75,7 @@ package enum Units {
     }
   }
 
-  /// `1,234,567`.
+  /// Returns a number with grouped digits, such as `1,234,567`.
   package static func grouped(_ number: some BinaryInteger) -> String {
     let digits = String(number.magnitude)
     var text = ""
@@ -86,14 +86,14 @@ package enum Units {
     return number < 0 ? "-" + text : text
   }
 
-  /// `1 file`, `2,345 files`, `2 entries`, `3 passes`.
+  /// Returns a count with its noun: `1 file`, `2,345 files`, `2 entries`, `3 passes`.
   package static func count(_ number: some BinaryInteger, _ noun: String) -> String {
     guard number != 1 else { return "1 \(noun)" }
     let plural = noun.hasSuffix("ry") ? noun.dropLast() + "ies" : noun + (noun.hasSuffix("s") ? "es" : "s")
     return "\(grouped(number)) \(plural)"
   }
 
-  /// So many seconds: `2.1 s`, `3 min 12 s`, `2 h 5 min`.
+  /// Returns a length of time in seconds as text: `2.1 s`, `3 min 12 s`, `2 h 5 min`.
   package static func length(_ seconds: Double) -> String {
     let tenths = Int((max(0, min(seconds, 3.6e9)) * 10).rounded())
     if tenths < 600 { return "\(tenths / 10).\(tenths % 10) s" }
@@ -104,13 +104,13 @@ package enum Units {
 
   private static let binaryUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-  /// `3.2 GiB`, three digits at most; exact below 1,000 bytes.
+  /// Returns a size such as `3.2 GiB` with at most three digits; exact below 1,000 bytes.
   package static func show(_ bytes: UInt64) -> String {
     let unit = unit(of: bytes)
     return "\(number(bytes, in: unit)) \(binaryUnits[unit])"
   }
 
-  /// `1.2 of 2.8 GiB`: in the unit of the whole, unless the part is too small for it.
+  /// Returns a part of a whole, such as `1.2 of 2.8 GiB`, in the unit of the whole unless the part is too small for it.
   package static func show(_ part: UInt64, of whole: UInt64) -> String {
     let unit = unit(of: whole)
     let done = number(part, in: unit)
@@ -118,7 +118,7 @@ package enum Units {
     return done == "0.0" ? "\(show(part)) of \(show(whole))" : "\(done) of \(show(whole))"
   }
 
-  /// What would have four digits is one of the next unit.
+  /// Returns the unit in which the size has fewer than four digits.
   private static func unit(of bytes: UInt64) -> Int {
     var value = Double(bytes)
     var unit = 0
@@ -136,7 +136,7 @@ package enum Units {
     return tenths < 1000 ? "\(tenths / 10).\(tenths % 10)" : String(Int(value.rounded()))
   }
 
-  /// Digits and one point, nothing else that `Double` would read: no sign, exponent, `nan`, hexadecimal.
+  /// Reads digits and one point, and nothing else that `Double` would read: no sign, exponent, `nan` or hexadecimal.
   private static func decimal(_ text: Substring) -> Double? {
     guard text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }) else { return nil }
     return Double(text)

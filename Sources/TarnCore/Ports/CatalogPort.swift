@@ -1,27 +1,27 @@
-/// The entries of the manifest that was last accepted, by path: what a folder is brought into line with when nobody asks the
-/// feed. One catalog per mirror, in its state directory. Blocking; any thread.
+/// The entries of the last accepted manifest, by path. A folder is repaired from them without asking the feed. One catalog per
+/// mirror, in its state directory. Blocking; any thread.
 package protocol CatalogPort: Sendable {
-  /// A new catalog, empty. The one that holds stays as it is until `commit`.
+  /// Makes a new, empty catalog. The present one stays as it is until `commit`.
   func make() throws(LedgerFailure) -> any CatalogMaking
-  /// The catalog of that id; nil when there is none, or another one, or it is damaged.
+  /// Opens the catalog with that ID. Returns `nil` when there is none, when it has another ID, or when it is damaged.
   func open(id: String) throws(LedgerFailure) -> (any CatalogReading)?
 }
 
-/// A catalog that is being written. One thread.
+/// A catalog that is being written. Used by one thread.
 package protocol CatalogMaking: AnyObject {
-  /// Inserts or replaces.
+  /// Inserts or replaces an entry.
   func add(_ entry: Entry) throws(LedgerFailure)
-  /// Puts it in the place of the one before; durable on return. Nothing is added afterwards.
+  /// Replaces the previous catalog; durable on return. Nothing can be added afterwards.
   ///
-  /// - Returns: its id, which no other catalog has.
+  /// - Returns: the ID, which no other catalog has.
   func commit(isWindow: Bool) throws(LedgerFailure) -> String
 }
 
-/// A catalog to read. One thread.
+/// A catalog to read. Used by one thread.
 package protocol CatalogReading: AnyObject {
-  /// The manifest was a window: what is not in it stays.
+  /// True when the manifest was a window: files that it does not name stay.
   var isWindow: Bool { get }
   func entry(_ path: RelativePath) throws(LedgerFailure) -> Entry?
-  /// The entries of a region by path bytes.
+  /// Returns the entries of a region in the order of path bytes.
   func entries(in region: Region) throws(LedgerFailure) -> any EntryCursor
 }

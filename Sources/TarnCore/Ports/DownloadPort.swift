@@ -1,49 +1,50 @@
-/// One HTTP exchange to make: a chain of at most twenty redirects, no retry inside.
+/// An HTTP exchange to make: a chain of at most twenty redirects without retries.
 package struct DownloadRequest: Sendable {
-  /// What a Content-Encoding of the answer means. Bytes are never decoded here; `ResponseHead.contentEncoding`
-  /// tells what they are.
+  /// How a Content-Encoding of the answer is treated. Bytes are never decoded here; `ResponseHead.contentEncoding` says what they
+  /// are.
   package enum Encoding: Sendable, Equatable {
-    /// Asks for identity; a 2xx with another encoding ends with `.contentEncoding`.
+    /// Ask for identity. A 2xx with another encoding ends with `.contentEncoding`.
     case refused
-    /// Asks for identity, and takes what comes: many servers label `x.tar.gz` so.
+    /// Ask for identity, and accept any encoding: many servers label `x.tar.gz` that way.
     case taken
-    /// Asks for gzip, and takes what comes.
+    /// Ask for gzip, and accept any encoding.
     case gzipAsked
   }
 
-  /// Absolute: `http`, `https` or `file`.
+  /// The absolute URL: `http`, `https` or `file`.
   package var url: String
-  /// First byte wanted; 0 for the whole. Sent as `Range: bytes=N-`.
+  /// The first byte wanted; 0 for the whole file. Sent as `Range: bytes=N-`.
   package var offset: UInt64
-  /// `If-Range` of the range request: a strong ETag with its quotes, or an HTTP date as received.
+  /// The `If-Range` header of the range request: a strong ETag with its quotes, or an HTTP date as received.
   package var ifRange: String?
-  /// Conditional request; the answer may be 304.
+  /// The `If-None-Match` header of a conditional request; the answer may be 304.
   package var ifNoneMatch: String?
   package var ifModifiedSince: String?
-  /// `Accept` header; nil for `*/*`.
+  /// The `Accept` header; `nil` for `*/*`.
   package var accept: String?
   package var encoding = Encoding.refused
   /// The most body bytes to take, counted from `offset`; the transfer ends with `.tooLarge` beyond it.
   package var limit: UInt64
-  /// Body bytes that will come if the answer is as hoped, counted from `offset`; nil when not known. A hint: small files
-  /// have places of their own where mirrors share a host.
+  /// The body bytes that will come if the answer is the expected one, counted from `offset`; `nil` when not known. A hint: small
+  /// files have places of their own where mirrors share a host.
   package var expected: UInt64?
-  /// It goes ahead of others that wait for a connection.
+  /// True when the request goes ahead of others that wait for a connection.
   package var isUrgent = false
-  /// Seconds without a byte after which its place may go to another mirror that has none at the host (`.gaveWay`).
+  /// Seconds without a byte after which the place may go to another mirror that has none at the host (`.gaveWay`).
   package var patience = Self.shortestPatience
   package static let shortestPatience: Int64 = 5
-  /// More header lines, `Name: value`. They go to the origin of `url` only, wherever redirects lead.
+  /// More header lines, `Name: value`. They are sent only to the origin of `url`, wherever redirects lead.
   package var headers: [String] = []
-  /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
+  /// The most seconds in all; `nil` for no limit besides the low-speed and connect timeouts.
   package var totalTimeout: Int?
-  /// Seconds that it may stay below the low speed; nil for what the settings say.
+  /// Seconds that the transfer may stay below the low speed; `nil` for the value of the settings.
   package var idleTimeout: Int?
-  /// The answer's head has all its fields, and the way to it.
+  /// True when the response head is to keep all its fields and the redirects.
   package var keepsFields = false
-  /// nil for GET. Anything else goes over a connection of its own, for libcurl may repeat what it sent over one that was dead.
+  /// The method; `nil` for GET. Any other method gets a connection of its own, since libcurl may repeat what it sent over a dead
+  /// one.
   package var method: String?
-  /// Sent with it.
+  /// The body of the request.
   package var body: String?
 
   package init(url: String, limit: UInt64) {
@@ -53,7 +54,7 @@ package struct DownloadRequest: Sendable {
   }
 }
 
-/// What the final response said before its body, after redirects.
+/// The head of the final response, after redirects.
 package struct ResponseHead: Sendable, Equatable {
   package var status: Int
   package var url: String
@@ -61,7 +62,7 @@ package struct ResponseHead: Sendable, Equatable {
   package var etag: String?
   package var lastModified: String?
   package var date: String?
-  /// Last-Modified and Date read as times.
+  /// Last-Modified and Date as times.
   package var modified: Timestamp?
   package var sent: Timestamp?
   package var contentLength: UInt64?
@@ -69,16 +70,16 @@ package struct ResponseHead: Sendable, Equatable {
   package var contentType: String?
   /// Content-Disposition as sent (RFC 6266).
   package var contentDisposition: String?
-  /// The end of the body is marked (Content-Length, chunks, HTTP/2). False when it ends where the connection does,
-  /// so that a cut cannot be told.
+  /// True when the end of the body is marked (Content-Length, chunks, HTTP/2). False when the body ends with the connection, so
+  /// that a cut cannot be detected.
   package var isFramed = true
-  /// It has a Content-Range that is none of RFC 9110 14.4: what part it is nobody can tell.
+  /// True for a Content-Range that does not follow RFC 9110 14.4: it is unknown which part the body is.
   package var hasUnreadableRange = false
-  /// Content-Encoding, lower case, when it is not `identity`.
+  /// The Content-Encoding in lower case, when it is not `identity`.
   package var contentEncoding: String?
   /// Retry-After in seconds from now, whichever form was sent.
   package var retryAfter: Int64?
-  /// `Name: value` lines as sent, and the URLs that led here: of a request that keeps them.
+  /// The header lines as sent (`Name: value`), and the URLs of the redirects. Both are kept only when the request asks for them.
   package var fields: [String] = []
   package var redirects: [String] = []
 
@@ -90,10 +91,10 @@ package struct ResponseHead: Sendable, Equatable {
 
 /// `Content-Range: bytes first-last/total` (RFC 9110 14.4).
 package struct ContentRange: Sendable, Equatable {
-  /// nil for the unsatisfied form `bytes */total`.
+  /// The first byte; `nil` for the unsatisfied form `bytes */total`.
   package var first: UInt64?
   package var last: UInt64?
-  /// nil for `*`.
+  /// The size of the whole; `nil` for `*`.
   package var total: UInt64?
 
   package init(first: UInt64?, last: UInt64?, total: UInt64?) {
@@ -103,20 +104,20 @@ package struct ContentRange: Sendable, Equatable {
   }
 }
 
-/// What the receiver makes of a response head.
+/// The receiver's decision on a response head.
 package enum HeadVerdict: Sendable, Equatable {
   /// Send the body.
   case accept
-  /// Drop the body: the head alone was the answer (an error status, 304, 416, a range that does not fit).
+  /// Drop the body: the head alone is the answer (an error status, 304, 416, a range that does not fit).
   case headOnly
 }
 
-/// What the receiver did with bytes.
+/// The receiver's answer to bytes.
 package enum ByteVerdict: Sendable, Equatable {
   case taken
-  /// None taken: no room now. The transfer pauses until `Downloading.resume(_:)`.
+  /// None were taken because there is no room now. The transfer pauses until `Downloading.resume(_:)`.
   case full
-  /// The receiver gives up: end with `.refusedByReceiver`.
+  /// The receiver gives up: the exchange ends with `.refusedByReceiver`.
   case abort
 }
 
@@ -127,7 +128,7 @@ package enum DownloadOutcome: Sendable, Equatable {
   case failed(DownloadFailure)
 }
 
-/// Why an exchange did not end well. The code is stable and shown to users.
+/// Why an exchange failed. The code is stable and shown to users.
 package struct DownloadFailure: Error, Sendable, Equatable {
   package enum Code: String, Sendable, CaseIterable {
     case resolve = "host-not-found"
@@ -137,7 +138,7 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case tls = "tls-failed"
     case reset = "connection-lost"
     case truncated = "body-truncated"
-    /// Nothing marks where the body ends: a cut could not be told.
+    /// Nothing marks the end of the body, so a cut could not be detected.
     case lengthUnknown = "length-unknown"
     case tooLarge = "body-too-large"
     case protocolError = "bad-response"
@@ -153,19 +154,19 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case outOfMemory = "out-of-memory"
     case tooManyOpenFiles = "too-many-open-files"
     case hostResting = "host-resting"
-    /// It received nothing for a while, and its place went to another mirror: says nothing against its source.
+    /// The transfer received nothing for a while, and its place went to another mirror. This says nothing against its source.
     case gaveWay = "gave-way"
-    /// So many bytes without content that the connection was ended.
+    /// The server sent so many bytes without content that the connection was ended.
     case flooded = "empty-flood"
   }
   package var code: Code
-  /// What happened, for a person; no secrets, escaped.
+  /// The message for people: escaped, without secrets.
   package var message: String
   /// True when the same request may succeed later.
   package var isTransient: Bool
-  /// Seconds after which it may succeed; nil when nothing is known.
+  /// Seconds after which the request may succeed; `nil` when nothing is known.
   package var retryAfter: Int64?
-  /// The server itself asked for that; else it is left alone because it failed.
+  /// True when the server itself asked for the pause, false when the host is left alone because it failed.
   package var isAsked = true
 
   package init(_ code: Code, _ message: String, isTransient: Bool, retryAfter: Int64? = nil) {
@@ -176,23 +177,23 @@ package struct DownloadFailure: Error, Sendable, Equatable {
   }
 }
 
-/// Receives one exchange. All are called on the network's thread and must not block.
+/// Receives one exchange. All methods are called on the network's thread and must not block.
 package protocol DownloadReceiver: AnyObject, Sendable {
-  /// It has a connection's place, for which it may have waited; again after each redirect.
+  /// Called when the exchange has a place for a connection, for which it may have waited; again after each redirect.
   func placed()
-  /// At most once, before any body byte, for the final response.
+  /// Called at most once, before any body byte, with the head of the final response.
   func begin(_ head: ResponseHead) -> HeadVerdict
-  /// Body bytes in order; the buffer is gone on return. All or none is taken.
+  /// Takes body bytes in order, all or none. The buffer is invalid after the return.
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict
-  /// No more bytes come in this turn of the network's thread: what was taken in it can be handed on together. Called before
-  /// the thread waits for anything, unless the exchange has ended.
+  /// Called when no more bytes come in this turn of the network's thread, so that what was taken can be passed on together. Called
+  /// before the thread waits for anything, unless the exchange has ended.
   func turnEnded()
-  /// Exactly once, last.
+  /// Called exactly once, as the last call.
   func end(_ outcome: DownloadOutcome)
 }
 
 extension DownloadRequest {
-  /// Seconds that grow each time, so that a server that takes its time is heard out in the end, or found too slow.
+  /// Returns the patience in seconds, which grows with each time: a slow server is heard out in the end, or found too slow.
   package static func patience(gaveWay times: Int) -> Int64 { shortestPatience << Int64(min(times, 10)) }
 }
 
@@ -201,26 +202,26 @@ extension DownloadReceiver {
   package func turnEnded() {}
 }
 
-/// A running exchange.
+/// The ID of a running exchange.
 package struct DownloadID: Hashable, Sendable {
   package let value: UInt64
   package init(value: UInt64) { self.value = value }
 }
 
-/// Makes exchanges, many at a time, on a thread of its own. Any thread may call.
+/// Makes many exchanges at a time on a thread of its own. Any thread may call.
 ///
-/// Limits per host and in all are kept inside: what exceeds them waits its turn in the order it came.
+/// Limits per host and in all are kept inside: requests beyond them wait their turn in the order of arrival.
 package protocol Downloading: Sendable {
-  /// Never blocks; the outcome comes to `receiver`.
+  /// Starts an exchange without blocking. The outcome goes to `receiver`.
   func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID
-  /// After `.full`: there is room again.
+  /// Tells, after `.full`, that there is room again.
   func resume(_ id: DownloadID)
-  /// The receiver hears `.failed(.cancelled)` unless it has ended already.
+  /// Cancels an exchange. The receiver gets `.failed(.cancelled)` unless it has ended already.
   func cancel(_ id: DownloadID)
-  /// If it waits for a connection, it gets the next one that is free; else nothing happens.
+  /// Gives an exchange that waits for a connection the next free one; otherwise does nothing.
   func prioritize(_ id: DownloadID)
-  /// Seconds for which the URL's host is left alone, from now on; nil where it may be asked.
+  /// Returns the seconds for which the URL's host is left alone from now on; `nil` where it may be asked.
   func rest(of url: String) -> Int64?
-  /// Cancels all, and returns when no receiver will be called again.
+  /// Cancels all exchanges. Returns when no receiver will be called again.
   func shutDown()
 }

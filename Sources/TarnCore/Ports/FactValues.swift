@@ -1,6 +1,6 @@
-// What the texts of facts in the ledger mean.
+// The meaning of the texts of facts in the ledger.
 
-/// Which catalog holds: its id, and of what settings it is.
+/// The fact that names the current catalog: its ID, and a digest of the settings it was made with.
 package enum CatalogFact {
   package static func value(id: String, settings: String) -> String { "\(id) \(settings)" }
 
@@ -8,7 +8,7 @@ package enum CatalogFact {
 }
 
 extension StatusDocument.FeedTransfer {
-  /// As the ledger has it.
+  /// The text that the ledger stores.
   package var encoded: String { "\(received) \(rate) \(total.map { String($0) } ?? "-")" }
 
   package init?(encoded: String) {
@@ -19,7 +19,7 @@ extension StatusDocument.FeedTransfer {
 }
 
 extension StatusDocument.Progress {
-  /// As the ledger has it.
+  /// The text that the ledger stores.
   package var encoded: String {
     "\(filesDone) \(filesTotal) \(bytesDone) \(bytesTotal) \(unknownSizes) \(rate)"
   }

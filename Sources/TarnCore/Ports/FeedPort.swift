@@ -1,20 +1,20 @@
-/// What a document holds.
+/// The kind of a document.
 package enum FeedKind: Sendable {
-  /// Files with paths, perhaps in the order of these.
+  /// A list of files with paths, perhaps in path order.
   case list
-  /// A directory, perhaps with others below.
+  /// A directory, perhaps with others below it.
   case index
-  /// Items that name files without paths: a feed of the newest ones.
+  /// Items that name files without paths: a feed of the newest files.
   case window
 }
 
-/// What a format found, in the order of the document.
+/// An item that a format found, in the order of the document.
 package enum FeedItem: Sendable, Equatable {
   case entry(Entry)
   case refused(Refusal)
   /// A directory of a recursive index: `url` is its listing (absolute), `path` its place below the feed.
   case directory(url: String, path: RelativePath)
-  /// The feed says that this path is gone, in a list that need not be complete.
+  /// A path that the feed declares as gone, in a list that need not be complete.
   case deleted(RelativePath)
   /// A file that an item of a window names, which has no path yet.
   case enclosure(Enclosure)
@@ -27,16 +27,16 @@ package struct Enclosure: Sendable, Equatable {
   package var guid: [UInt8]?
   /// The item's title: text without markup, each run of blanks one space; empty when there is none.
   package var title: [UInt8]
-  /// When the item was published, else when it was updated.
+  /// When the item was published, or else when it was updated.
   package var date: Timestamp?
-  /// The file's URL and behind it other places of the same bytes; never empty.
+  /// The file's URL, followed by other places of the same bytes; never empty.
   package var sources: [Source]
-  /// Bytes, a hint that is often wrong; never 0.
+  /// The size in bytes, a hint that is often wrong; never 0.
   package var length: UInt64?
-  /// `audio/mpeg`: lower case, without parameters.
+  /// The media type, such as `audio/mpeg`: in lower case, without parameters.
   package var mediaType: [UInt8]?
   package var digest: Digest?
-  /// The numbers of season and episode as the feed writes them; nil when it gives none.
+  /// The numbers of season and episode as the feed writes them; `nil` when it gives none.
   package var season: [UInt8]?
   package var episode: [UInt8]?
   /// The number of the item in the document, from 0.
@@ -63,35 +63,35 @@ package struct Enclosure: Sendable, Equatable {
   }
 }
 
-/// What a format knows once it has read the whole document.
+/// What a format knows after reading the whole document.
 package struct FeedEnd: Sendable, Equatable {
-  /// False for a window, a truncated list, a recovered parse: then nothing is deleted.
+  /// False for a window, a truncated list and a recovered parse: then nothing is deleted.
   package var isComplete: Bool
-  /// Why it is not complete, for a person; empty when it is.
+  /// Why the document is not complete, for people; empty when it is.
   package var incompleteReason: String
-  /// The manifest's own number, which never goes down (native manifest).
+  /// The number of the manifest, which never decreases (native manifest).
   package var version: UInt64?
-  /// After this moment the manifest is not trusted (native manifest).
+  /// The time after which the manifest is not trusted (native manifest).
   package var expires: Timestamp?
-  /// How often the feed asks to be read, at most: seconds between two readings; nil when it does not say.
+  /// The least number of seconds between two readings that the feed asks for; `nil` when it asks for none.
   package var refreshSeconds: Int64?
-  /// The document says itself that it goes on, and ends.
+  /// True when the document says that it continues, but ends.
   package var isCut = false
-  /// A directory index: what changes in its files need not change the page, nor its validators.
+  /// True for a directory index: its files may change without a change of the page or its validators.
   package var isIndex = false
-  /// The address of the next page, which goes on where this document ends and is read as it was (RFC 5005 3, JSON Feed 1.1
-  /// `next_url`); nil for none.
+  /// The address of the next page, which continues this document and is read in the same way (RFC 5005 3, JSON Feed 1.1
+  /// `next_url`); `nil` for none.
   package var next: String?
-  /// What a window calls itself: text without markup; empty when it does not say.
+  /// The title of a window: text without markup; empty when it gives none.
   package var title: [UInt8] = []
-  /// What a person should know although nothing failed: that no item of a window names a file, or what a page's links leave out.
+  /// A notice for people although nothing failed: no item of a window names a file, or links of a page were left out.
   package var notice: Notice?
 
   package struct Notice: Sendable, Equatable {
     package enum Code: String, Sendable {
       case withoutFiles = "feed-without-files"
       case linksLeftOut = "links-left-out"
-      /// A fault ended the reading of a window; what stands before it is taken.
+      /// An error ended the reading of a window; the items before it are used.
       case readInPart = "feed-read-in-part"
     }
 
@@ -103,7 +103,7 @@ package struct FeedEnd: Sendable, Equatable {
       self.message = message
     }
   }
-  /// The listing that this format was read from, as `tarn status` prints it: `checksum list`, `Metalink 4`.
+  /// The kind of listing as `tarn status` prints it: `checksum list`, `Metalink 4`.
   package var format: String
 
   package init(
@@ -119,13 +119,13 @@ package struct FeedEnd: Sendable, Equatable {
   }
 }
 
-/// Why a feed is not taken: exit status 65, nothing changed.
+/// Why a feed is rejected: exit status 65, nothing changed.
 package struct FeedFailure: Error, Sendable, Equatable {
   /// A stable code such as `feed-truncated`.
   package var code: String
-  /// What is wrong and how to mend it.
+  /// What is wrong, and how to fix it.
   package var message: String
-  /// Where in the document; nil when there is no place to point at. Lines and columns count from 1.
+  /// The line and column in the document, from 1; `nil` when there is no place to point at.
   package var line: Int?
   package var column: Int?
   /// What to do, where the message alone does not say it.
@@ -140,29 +140,29 @@ package struct FeedFailure: Error, Sendable, Equatable {
   }
 }
 
-/// A document to parse, and what is known of it.
+/// A document to parse, and what is known about it.
 package struct FeedDocument {
-  /// Where it came from after redirects: the base of relative references. `file:` for a local feed; empty for
-  /// standard input, which has no base: then only absolute http and https URLs are sources.
+  /// The URL that the document came from after redirects, the base of relative references: `file:` for a local feed, empty for
+  /// standard input. Without a base only absolute http and https URLs are sources.
   package var url: String
-  /// What was asked for, before redirects; nil where that is `url`.
+  /// The requested URL before redirects; `nil` where it is the same as `url`.
   package var requestedURL: String?
   /// The Content-Type header as sent; nil for a local feed.
   package var contentType: String?
-  /// Set while walking a recursive index: the place of this listing below the feed; nil for the feed itself.
+  /// The place of this listing below the feed while a recursive index is read; `nil` for the feed itself.
   package var place: RelativePath?
-  /// False when the bytes may have been cut unseen; then a format without an end mark is not complete.
+  /// False when the bytes may have been cut off unnoticed. Then a format without an end mark is not complete.
   package var isWhole = true
-  /// Reads the document's bytes from the front once more; nil where the document is not to be kept as a file.
+  /// Returns the document's bytes from the beginning again; `nil` where the document is not to be kept as a file.
   package var reread: (() -> any ByteSource)?
-  /// The bytes are gzip only because they were sent so (RFC 9110 8.4).
+  /// True when the bytes are gzip only because they were sent that way (RFC 9110 8.4).
   package var isEncoded = false
-  /// Last-Modified of the document.
+  /// The Last-Modified of the document.
   package var modified: Timestamp?
   package var rule: PathRule
   package var format: FormatChoice
 
-  /// Servers say of files that are gzip that they are encoded so.
+  /// Returns whether the file itself is gzip. Servers declare such files as gzip-encoded.
   package static func isGzipFile(_ url: String) -> Bool {
     let path = url.prefix { $0 != "?" && $0 != "#" }.lowercased()
     return path.hasSuffix(".gz") || path.hasSuffix(".tgz")
@@ -185,28 +185,28 @@ package protocol ByteSource {
   /// Reads at most `buffer.count` bytes.
   ///
   /// - Returns: the bytes read; 0 at the end.
-  /// - Throws: `FeedFailure` when the bytes cannot be had.
+  /// - Throws: `FeedFailure` when the bytes cannot be read.
   mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int
 }
 
-/// Bytes of a feed -> entries, or a positioned error. Blocking; any thread, one call at a time per value.
+/// Turns the bytes of a feed into entries, or an error with a position. Blocking; any thread, one call at a time per value.
 package protocol FeedParsing: Sendable {
   /// Recognises a document by its first bytes.
   ///
-  /// - Throws: `FeedFailure` when it is no feed, or the source cannot be read.
+  /// - Throws: `FeedFailure` when it is not a feed, or the source cannot be read.
   func kind(of source: any ByteSource, as document: FeedDocument) throws(FeedFailure) -> FeedKind
 
-  /// Recognises the format by its content and reads it whole, in bounded memory.
+  /// Recognises the format by its content and reads the whole document in bounded memory.
   ///
-  /// - Parameter sink: called for each item in the order of the document, on this thread; what it throws
-  ///   ends the parse and is passed on.
+  /// - Parameter sink: called for each item in the order of the document, on this thread. An error that it throws ends the parse
+  ///   and is passed on.
   /// - Throws: `FeedFailure` when the document is malformed, or what `sink` throws.
   func parse(
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd
 
-  /// A document's bytes without the encoding that it was sent in: gzip in one layer, or none.
+  /// Returns a document's bytes without the encoding that they were sent in: gzip in one layer, or none.
   ///
-  /// - Throws: `FeedFailure` when the source cannot be read, or is broken gzip.
+  /// - Throws: `FeedFailure` when the source cannot be read, or is damaged gzip.
   func decoded(_ source: any ByteSource) throws(FeedFailure) -> any ByteSource
 }

@@ -1,6 +1,6 @@
-/// What stat says of a file that tells whether it is still the same one.
+/// The values of stat that tell whether a file is still the same.
 package struct FileIdentity: Hashable, Sendable {
-  /// Compared only within one boot.
+  /// The device number, comparable only within one boot.
   package var device: UInt64
   package var inode: UInt64
   package var size: UInt64
@@ -15,7 +15,8 @@ package struct FileIdentity: Hashable, Sendable {
     self.changed = changed
   }
 
-  /// The same inode with the same contents, as far as stat tells; devices are renumbered between boots.
+  /// Returns whether it is the same inode with the same contents, as far as stat shows. Devices are not compared, since they are
+  /// renumbered between boots.
   package func isSame(as other: FileIdentity) -> Bool {
     inode == other.inode && size == other.size && modified == other.modified && changed == other.changed
   }
@@ -27,14 +28,14 @@ package struct Present: Sendable, Equatable {
     case regular
     case directory
     case symbolicLink
-    /// FIFO, socket or device.
+    /// A FIFO, socket or device.
     case special
   }
   package var path: RelativePath
   package var kind: Kind
-  /// A directory's changes with what lies in it.
+  /// What stat says; that of a directory changes with its contents.
   package var identity: FileIdentity
-  /// False for a regular file with another mode than the one that Tarn gives its files.
+  /// False for a regular file whose mode is not the one that Tarn gives its files.
   package var hasOwnMode: Bool
 
   package init(path: RelativePath, kind: Kind, identity: FileIdentity, hasOwnMode: Bool = true) {
@@ -64,21 +65,21 @@ package struct FolderFailure: Error, Sendable, Equatable {
     case digestMismatch = "digest-mismatch"
     case sizeMismatch = "size-mismatch"
     case pieceMismatch = "piece-mismatch"
-    /// Not what the feed declares: a web page for an audio file, or nothing at all.
+    /// The contents are not what the feed declares: a web page for an audio file, or nothing at all.
     case contentMismatch = "content-mismatch"
     case markerMissing = "marker-missing"
     case stopped = "stopped"
     case other = "folder-error"
   }
   package var code: Code
-  /// What was tried, on what, and what the kernel said.
+  /// What was tried, on what, and the kernel's answer.
   package var message: String
-  /// errno, 0 when the failure is not the kernel's.
+  /// The errno; 0 when the failure is not the kernel's.
   package var errno: Int32
-  /// For `pieceMismatch`: the bytes before the piece that is wrong, all good.
+  /// The number of good bytes before the wrong piece, for `pieceMismatch`.
   package var goodPrefix: UInt64?
-  /// The path of the folder that it is about; from a scan, the directory whose contents are unknown, nil for
-  /// the folder itself.
+  /// The path in the folder that the failure is about. From a scan it is the directory whose contents are unknown; `nil` for the
+  /// folder itself.
   package var path: RelativePath?
 
   package init(
@@ -92,11 +93,11 @@ package struct FolderFailure: Error, Sendable, Equatable {
   }
 }
 
-/// What the bytes of a download have to be.
+/// The requirements for the bytes of a download.
 package struct ContentCheck: Sendable, Equatable {
-  /// Exact bytes; nil when nobody said.
+  /// The exact size in bytes; `nil` when it is not known.
   package var size: UInt64?
-  /// The digest that decides; nil when the feed gives none: then SHA-256 is computed and recorded.
+  /// The digest that decides. `nil` when the feed gives none: then SHA-256 is computed and recorded.
   package var digest: Digest?
   package var pieces: Pieces?
 
@@ -107,11 +108,11 @@ package struct ContentCheck: Sendable, Equatable {
   }
 }
 
-/// A file that is whole and checked, but not yet durable nor under its final name.
+/// A file that is complete and checked, but not yet durable and not yet under its final name.
 package struct Sealed: Sendable, Equatable {
   package var identity: FileIdentity
   package var digest: Digest
-  /// True when the feed gave a digest and it fits.
+  /// True when the feed gave a digest and it matches.
   package var isVerified: Bool
 
   package init(identity: FileIdentity, digest: Digest, isVerified: Bool) {
@@ -121,41 +122,42 @@ package struct Sealed: Sendable, Equatable {
   }
 }
 
-/// One file in `partial/`. Confined to one thread at a time; blocking. Its descriptor stays open until
-/// `close` or `discard`, so that what is checked is what is renamed.
+/// A file in `partial/`. Used by one thread at a time; blocking. Its descriptor stays open until `close` or `discard`, so that the
+/// file that was checked is the one that is renamed.
 package protocol PartialFile: AnyObject, Sendable {
-  /// The name in `partial/`; empty for a file that has none before it is installed, and is gone when it is closed before.
+  /// The name in `partial/`. Empty for a file that has no name until it is installed, and that vanishes when it is closed before.
   var name: String { get }
   /// Bytes written so far.
   var length: UInt64 { get }
-  /// Starts the contents over: keeps the first `keep` bytes (read again and hashed), drops the rest, and
-  /// reserves room for `check.size`.
+  /// Restarts the contents: keeps the first `keep` bytes (read again and hashed), drops the rest, and reserves room for
+  /// `check.size`.
   ///
-  /// - Returns: the bytes kept, less than `keep` when the file is shorter or a piece in them is wrong.
+  /// - Returns: the bytes kept; less than `keep` when the file is shorter or a piece of them is wrong.
   func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64
   /// Appends, hashes and checks pieces.
   ///
-  /// - Throws: `sizeMismatch` before a byte beyond `check.size` is written; `pieceMismatch` with the good prefix, to which the file is
-  ///   cut: the next bytes go on there; or what the kernel said.
+  /// - Throws: `sizeMismatch` before a byte beyond `check.size` is written. `pieceMismatch` with the good prefix, to which the file
+  ///   is cut; the next bytes continue there. Otherwise the kernel's error.
   func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure)
-  /// The same, but hashing may go on after it returned: a wrong piece may be told by a later call, by `settle` or `seal` at the latest.
+  /// Appends like `append`, but hashing may continue after the return. A wrong piece may be reported by a later call, at the latest
+  /// by `settle` or `seal`.
   ///
   /// - Parameters:
-  ///   - bytes: stay as they are until `whenRead` is called.
-  ///   - whenRead: called once, also when this throws, by `settle` or `seal` at the latest; from any thread. It keeps nothing of what
-  ///     keeps the folder.
+  ///   - bytes: must stay unchanged until `whenRead` is called.
+  ///   - whenRead: called once from any thread, also when this throws, at the latest by `settle` or `seal`. It must not hold
+  ///     references that keep the folder alive.
   func append(
     lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
   ) throws(FolderFailure)
-  /// Waits until all that was appended is hashed.
+  /// Waits until everything that was appended is hashed.
   ///
-  /// - Throws: `pieceMismatch` as `append`.
+  /// - Throws: `pieceMismatch` as `append` does.
   func settle() throws(FolderFailure)
-  /// Makes what is written so far durable (fdatasync). Any thread, beside `append`.
+  /// Makes what was written so far durable (fdatasync). Any thread, concurrently with `append`.
   ///
-  /// - Returns: the bytes that are durable for certain.
+  /// - Returns: the number of bytes that are certainly durable.
   func sync() throws(FolderFailure) -> UInt64
-  /// Checks size and digest, sets mode and time. The file can then be installed.
+  /// Checks size and digest, and sets mode and time. Then the file can be installed.
   func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed
   /// Closes the descriptor and keeps the file for a later resume.
   func close()
@@ -169,7 +171,7 @@ extension FolderPort {
     try makePartial(mayBeUnnamed: false)
   }
 
-  /// All of a folder's partial files lie in one place.
+  /// Makes a partial file in the one place that holds all of this folder.
   package func makePartial(
     for path: RelativePath, mayBeUnnamed: Bool
   ) throws(FolderFailure) -> any PartialFile {
@@ -193,13 +195,13 @@ package struct Installation: Sendable {
   package enum Expectation: Sendable, Equatable {
     /// Nothing stands there.
     case absent
-    /// This object stands there, whatever it is, and goes to the trash as `trashName`: a directory with all that it holds.
+    /// This object stands there, whatever it is. It goes to the trash as `trashName`, a directory with its contents.
     case present(FileIdentity)
   }
   package var path: RelativePath
   package var partial: any PartialFile
   package var expectation: Expectation
-  /// For what is displaced; empty where nothing is.
+  /// The trash name of what is displaced; empty where nothing is.
   package var trashName: String
 
   package init(path: RelativePath, partial: any PartialFile, expectation: Expectation, trashName: String) {
@@ -210,13 +212,13 @@ package struct Installation: Sendable {
   }
 }
 
-/// What became of an installation or a removal.
+/// The outcome of an installation or a removal.
 package enum PublishOutcome: Sendable, Equatable {
-  /// Under its final name; the identity after the rename. `displaced` is what now lies in the trash.
+  /// The file has its final name; the identity after the rename. `displaced` is what now lies in the trash.
   case installed(FileIdentity, displaced: FileIdentity?)
-  /// In the trash; its identity there. `leftover`: why a directory that it emptied stays.
+  /// The file is in the trash, with this identity. `leftover` says why a directory that it emptied stays.
   case removed(FileIdentity, leftover: FolderFailure?)
-  /// The world is not as the plan saw it; nothing was changed. The path goes back to the comparison.
+  /// The folder is not as the plan saw it; nothing was changed. The path is compared again.
   case stale(String)
   case failed(FolderFailure)
 }
@@ -234,35 +236,35 @@ package struct Removal: Sendable, Equatable {
   }
 }
 
-/// The objects of a folder, sorted by path bytes, one at a time. A directory is announced once as such, at
-/// the place of its own path, before what lies in it. `.tarn` at the top is left out. Links are not followed.
+/// The objects of a folder, sorted by path bytes, one at a time. A directory comes once, at its own path, before its contents.
+/// `.tarn` at the top is left out. Links are not followed.
 package protocol SnapshotCursor: AnyObject {
-  /// nil at the end. Directories that cannot be read throw `permission`; the cursor goes on after them.
+  /// Returns the next object; `nil` at the end. Throws `permission` for a directory that cannot be read, and continues after it.
   func next() throws(FolderFailure) -> Present?
 }
 
-/// What stands at the paths of a folder. Blocking; any thread.
+/// Looks at the paths of a folder. Blocking; any thread.
 package protocol FolderLooking: Sendable {
-  /// What stands at one path; nil when nothing does.
+  /// Returns what stands at one path; `nil` for nothing.
   func look(_ path: RelativePath) throws(FolderFailure) -> Present?
 }
 
-/// What a plan needs of a folder: nothing is changed. Blocking; any thread.
+/// The part of a folder that a plan needs: nothing is changed. Blocking; any thread.
 package protocol FolderReading: FolderLooking {
-  /// The objects of a region; none where its path leads through what is no directory. A directory at the path of the
-  /// region is announced, too.
+  /// Returns the objects of a region; none where its path leads through something that is not a directory. A directory at the path
+  /// of the region is included.
   func scan(_ region: Region) -> any SnapshotCursor
-  /// The digest of a regular file, and what stat said before and after reading it (equal, or `stale` as a
-  /// nil result: it changed while it was read, or it is no regular file).
+  /// Returns the digest of a regular file, and its identity, which is the same before and after reading. `nil` when it changed
+  /// while it was read, or is not a regular file.
   ///
-  /// - Parameter watch: called with the bytes of each part that was read, at most 1 MiB; false ends it as `stopped`.
+  /// - Parameter watch: called with the size of each part that was read, at most 1 MiB; false ends the reading with `stopped`.
   func digest(
     of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)?
 }
 
 extension FolderReading {
-  /// All objects.
+  /// Returns all objects of the folder.
   package func scan() -> any SnapshotCursor { scan(.everything) }
 
   package func digest(
@@ -272,76 +274,75 @@ extension FolderReading {
   }
 }
 
-/// Where the engine puts what it transfers. Blocking; any thread.
+/// The folder to which the engine transfers. Blocking; any thread.
 package protocol TransferFolder: FolderLooking {
-  /// A new, empty partial file.
+  /// Makes a new, empty partial file.
   ///
   /// - Parameters:
-  ///   - path: what it is made for.
-  ///   - mayBeUnnamed: it is to be installed where nothing stands, and nobody needs it after this process: where the file
-  ///     system can, it has no name before that.
+  ///   - path: the path that the file is for.
+  ///   - mayBeUnnamed: true when it is to be installed where nothing stands and is not needed after this process. Where the file
+  ///     system supports it, the file has no name until then.
   func makePartial(for path: RelativePath, mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile
-  /// The file of that name; nil when it is gone.
+  /// Opens the partial file of that name; `nil` when it is gone.
   func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)?
-  /// A new partial file with the bytes of a file of the folder (reflink, else copy), `begin` and every
-  /// `append` done; nil when that file is not `expected` any more.
+  /// Makes a partial file with the bytes of a file of the folder (reflink, or else a copy), with `begin` and every `append` done.
+  /// `nil` when that file is no longer `expected`.
   func copyPartial(
     of path: RelativePath, expected: FileIdentity, check: ContentCheck
   ) throws(FolderFailure) -> (any PartialFile)?
-  /// Bytes of the disk that a partial file has, with the room that was reserved for it; 0 when it is gone.
+  /// Returns the disk bytes of a partial file, including the room reserved for it; 0 when it is gone.
   func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64
   func removePartial(_ name: String) throws(FolderFailure)
 
-  /// Makes the contents of sealed files durable, all together. One result per file, in order.
+  /// Makes the contents of sealed files durable, all together. Returns one result per file, in order.
   func makeDurable(_ files: [any PartialFile]) -> [FolderFailure?]
-  /// Renames, then fsyncs every directory touched. One result per item, in order.
+  /// Renames, then calls fsync for every directory touched. Returns one result per item, in order.
   func install(_ items: [Installation]) -> [PublishOutcome]
-  /// Moves to the trash, then fsyncs; empty parent directories are removed. One result per item, in order.
+  /// Moves files to the trash, calls fsync, and removes empty parent directories. Returns one result per item, in order.
   func remove(_ items: [Removal]) -> [PublishOutcome]
-  /// What stat says of an object in the trash; nil when it is gone.
+  /// Returns the identity of an object in the trash; `nil` when it is gone.
   func trashIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
-  /// Gives a file that Tarn placed its mode back.
+  /// Restores the mode of a file that Tarn placed.
   ///
-  /// - Returns: its identity afterwards, and its mode before; nil when it is not `expected` any more.
+  /// - Returns: its identity afterwards and its mode before; `nil` when it is no longer `expected`.
   func restoreMode(
     of path: RelativePath, expected: FileIdentity
   ) throws(FolderFailure) -> (identity: FileIdentity, before: UInt32)?
 
-  /// Makes everything on the folder's file system durable (syncfs): before the ledger says of files that
-  /// others placed that they are there.
+  /// Makes everything on the folder's file system durable (syncfs), before the ledger records files that others placed.
   func flush() throws(FolderFailure)
 
-  /// Bytes free for unprivileged writers, and the size of the file system; how many more files it can hold, nil when it sets
-  /// no number.
+  /// Returns the free bytes for unprivileged writers, the size of the file system, and how many more files it can hold. `files` is
+  /// `nil` when it sets no number.
   func space() throws(FolderFailure) -> (free: UInt64, total: UInt64, files: UInt64?)
-  /// Still the folder that was opened: same directory at its path, marker with the same id.
+  /// Returns whether this is still the folder that was opened: the same directory at its path, and a marker with the same ID.
   ///
-  /// - Throws: when the process has no descriptors to look with: then nobody can tell.
+  /// - Throws: when the process has no descriptors left, so that the answer is unknown.
   func isIntact() throws(FolderFailure) -> Bool
 }
 
-/// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following
-/// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Partial files lie in `partial/`, what is displaced or
-/// removed in `trash/`.
+/// The folder of one mirror, held open by a descriptor. Every path is resolved beneath it without following links (openat2,
+/// RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Partial files lie in `partial/`; what is displaced or removed lies in
+/// `trash/`.
 package protocol FolderPort: FolderReading, TransferFolder {
-  /// A new, empty file in `partial/`; see `makePartial(for:mayBeUnnamed:)`.
+  /// Makes a new, empty file in `partial/`; see `makePartial(for:mayBeUnnamed:)`.
   func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile
-  /// Names and sizes in `partial/`.
+  /// Returns the names and sizes in `partial/`.
   func partials() throws(FolderFailure) -> [(name: String, size: UInt64)]
-  /// What stat says of a file in `partial/`; nil when it is gone.
+  /// Returns the identity of a file in `partial/`; `nil` when it is gone.
   func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
-  /// Removes a directory, and then its parents, as far as they are empty; durable on return. What is gone, holds something
-  /// or is no directory is left as it is.
+  /// Removes a directory and then its parents, as far as they are empty; durable on return. What is gone, has contents or is not a
+  /// directory stays as it is.
   ///
-  /// - Throws: why one stays although it is empty, with its path.
+  /// - Throws: why a directory stays although it is empty, with its path.
   func removeEmptied(_ directory: RelativePath) throws(FolderFailure)
 
-  /// Names and sizes in `trash/`.
+  /// Returns the names and sizes in `trash/`.
   func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)]
   /// Moves a file out of the trash to a path where nothing stands; durable on return.
   func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity
-  /// Moves a new file, that waited in the trash to be exchanged, back into `partial/`; durable on return.
+  /// Moves a new file, which waited in the trash to be exchanged, back into `partial/`; durable on return.
   func unstage(_ trashName: String, as name: String) throws(FolderFailure)
-  /// A directory goes with all that it holds.
+  /// Removes an object from the trash, a directory with its contents.
   func removeTrash(_ name: String) throws(FolderFailure)
 }

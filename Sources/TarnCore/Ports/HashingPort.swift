@@ -1,21 +1,21 @@
-/// Makes hashers. Any thread.
+/// Makes hashers. Usable from any thread.
 package protocol Hashing: Sendable {
   func hasher(_ algorithm: DigestAlgorithm) -> any Hasher
 }
 
-/// One running digest. One thread at a time.
+/// A running digest. Used by one thread at a time.
 package protocol Hasher: AnyObject {
   var algorithm: DigestAlgorithm { get }
   func update(_ bytes: UnsafeRawBufferPointer)
-  /// The digest of all bytes so far; call it once, last.
+  /// Returns the digest of all bytes so far. Call it once, as the last call.
   func finish() -> Digest
 }
 
 extension Hasher {
-  /// All that a source still has.
+  /// Adds all remaining bytes of a source.
   ///
-  /// - Returns: how many bytes these were.
-  /// - Throws: `FeedFailure` when the bytes cannot be had.
+  /// - Returns: the number of these bytes.
+  /// - Throws: `FeedFailure` when the bytes cannot be read.
   @discardableResult
   package func update(_ source: any ByteSource) throws(FeedFailure) -> UInt64 {
     var source = source
@@ -32,7 +32,7 @@ extension Hasher {
 }
 
 extension Hashing {
-  /// The digest of bytes at hand.
+  /// Returns the digest of the given bytes.
   package func digest(_ algorithm: DigestAlgorithm, of bytes: [UInt8]) -> Digest {
     let hasher = hasher(algorithm)
     bytes.withUnsafeBytes { hasher.update($0) }

@@ -1,6 +1,6 @@
 /// A named value in the ledger: text, written and read whole. Times are RFC 3339, numbers decimal, unless said otherwise.
 ///
-/// The raw values are stored; one that is gone from here is never given another meaning.
+/// The raw values are stored. A value that was removed here never gets another meaning.
 package enum LedgerFact: String, Sendable, CaseIterable {
   // MARK: What the mirror follows, and how
 
@@ -8,83 +8,83 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case feed
   /// The options that hold for every pass (`PassOptions.encoded`).
   case options
-  /// The settings that named the mirror at its last pass (`SettingsPaths.place`); missing where none did.
+  /// The settings that named the mirror at its last pass (`SettingsPaths.place`); missing when none did.
   case settings
-  /// The listing that the feed was read as: `checksum list`.
+  /// The listing that the feed was read as, such as `checksum list`.
   case format
-  /// The format that lists are held against: the first one, then the one whose deletions were last carried out or approved.
+  /// The format that lists are compared with: the first one, then the one whose deletions were last carried out or approved.
   case deletingFormat = "deleting-format"
-  /// Where the feed's own list lies: the path in Base64.
+  /// The path of the feed's own list in the folder, in Base64.
   case keptList = "kept-list"
-  /// The highest version of a manifest that was accepted.
+  /// The highest version of an accepted manifest.
   case manifestVersion = "manifest-version"
-  /// The latest time at which a feed was accepted: nanoseconds since 1970.
+  /// The latest time at which a feed was accepted, in nanoseconds since 1970.
   case latestTime = "latest-time"
   /// Seconds for which the feed wants to be left alone.
   case refresh
-  /// When the feed last changed, by its server.
+  /// When the feed last changed, as its server said.
   case upstreamChanged = "upstream-changed"
-  /// What is known of a feed that has not changed since (`FeedRecord`). A pass removes it as it begins.
+  /// What is known about a feed that has not changed since (`FeedRecord`). A pass removes it when it begins.
   case feedRecord = "feed-record"
-  /// The catalog of the last accepted manifest: its id, and the settings that it was made with.
+  /// The catalog of the last accepted manifest: its ID, and the settings that it was made with.
   case catalog
-  /// Items of a window that were taken for files that are there: a digest of those told last.
+  /// A digest of the last reported window items that were taken for files in place.
   case windowDoubts = "window-doubts"
 
   // MARK: The last pass
 
-  /// When it began.
+  /// When the last pass began.
   case attempt
-  /// The same, in nanoseconds since 1970.
+  /// When the last pass began, in nanoseconds since 1970.
   case began
-  /// When it ended.
+  /// When the last pass ended.
   case ended
-  /// When one last ended in sync.
+  /// When a pass last ended in sync.
   case success
-  /// `running`, `in-sync`, `partial`, `held`, `stopped`, `failed`.
+  /// The outcome of the last pass: `running`, `in-sync`, `partial`, `held`, `stopped`, `failed`.
   case outcome
-  /// Why it did not do its work.
+  /// Why the last pass did not do its work.
   case failure
-  /// How to mend that.
+  /// How to fix the failure of the last pass.
   case failureHint = "failure-hint"
-  /// Of the last event that told of a pass that failed, while no later pass has done its work.
+  /// The number of the last event about a failed pass, until a later pass does its work.
   case toldFailure = "told-failure"
-  /// What it is at.
+  /// The phase that the pass is in.
   case phase
-  /// `yes`, or `no: ` and why the list is not complete.
+  /// Whether the list is complete: `yes`, or `no: ` and the reason.
   case complete
-  /// Entries that the feed names and the filters let through.
+  /// The number of entries that the feed names and the filters let through.
   case entriesWanted = "entries-wanted"
   case entriesCurrent = "entries-current"
-  /// Edited by the user, and left so.
+  /// The number of entries that the user edited and that stay so.
   case entriesKept = "entries-kept"
-  /// Named by the feed, and left out by the patterns or for their age.
+  /// The number of entries that the feed names and that patterns or their age leave out.
   case entriesExcluded = "entries-excluded"
-  /// Recorded, and named by the feed no more.
+  /// The number of recorded files that the feed no longer names.
   case entriesUnlisted = "entries-unlisted"
   case bytesWanted = "bytes-wanted"
   case bytesCurrent = "bytes-current"
-  /// Entries of which nobody tells the size.
+  /// The number of entries whose size is unknown.
   case sizesUnknown = "sizes-unknown"
-  /// Problems that have no row, by kind (`UnnamedProblems`).
+  /// The numbers of problems that have no row, by kind (`UnnamedProblems`).
   case problemsUnnamed = "problems-unnamed"
 
   // MARK: What is at work
 
   case feedTransfer = "feed-transfer"
   case progress
-  /// Transfers that wait for a place, of those that are listed.
+  /// The number of listed transfers that wait for a place.
   case transfersWaiting = "transfers-waiting"
-  /// So many more wait.
+  /// The number of waiting transfers that are not listed.
   case transfersUnlisted = "transfers-unlisted"
 
   // MARK: Repairs and verification
 
-  /// When one last ended.
+  /// When a repair last ended.
   case repaired
-  /// What it did, for a person.
+  /// What the last repair did, for people.
   case repair
-  /// What one has begun to bring back (`RepairPending`).
+  /// What a repair has begun to bring back (`RepairPending`).
   case repairPending = "repair-pending"
   /// When all files were last verified.
   case verified
@@ -95,7 +95,7 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case lossBook = "loss-book"
   /// Why the held plan is held.
   case heldReason = "held-reason"
-  /// The plan that only an approval lets go: also while it is not held, for a pass that deletes nothing drops what is.
+  /// The plan that only an approval releases. Kept also while it is not held, since a pass that deletes nothing drops held plans.
   case heldForPerson = "held-for-person"
   /// Seconds for which the last pass kept what it moved to the trash; missing for ever.
   case trashKept = "trash-kept"

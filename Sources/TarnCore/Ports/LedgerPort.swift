@@ -1,20 +1,20 @@
-/// A download that is not finished: enough to prove that more bytes belong to the same version.
+/// An unfinished download, with enough to prove that more bytes belong to the same version.
 package struct PartialRow: Sendable, Equatable {
   package var path: RelativePath
-  /// Its name in `partial/`.
+  /// The name of the file in `partial/`.
   package var name: String
   package var url: String
-  /// Strong ETag with quotes; nil when the response had none or a weak one.
+  /// The strong ETag with quotes; `nil` when the response had none or a weak one.
   package var etag: String?
-  /// Last-Modified, only when it is strong by RFC 9110 8.8.2.2.
+  /// Last-Modified, kept only when it is strong by RFC 9110 8.8.2.2.
   package var lastModified: String?
   package var total: UInt64?
   /// The digest that the feed gave for this version.
   package var digest: Digest?
   package var fingerprint: [UInt8]
-  /// Bytes known to be durable.
+  /// The number of bytes known to be durable.
   package var durable: UInt64
-  /// Of the boot that wrote it; empty when it could not be read, which counts as another boot.
+  /// The ID of the boot that wrote it. Empty when it could not be read, which counts as another boot.
   package var bootID: String
 
   package init(
@@ -34,19 +34,19 @@ package struct PartialRow: Sendable, Equatable {
   }
 }
 
-/// Said before a file is renamed, so that a crash between the rename and the row can be told.
+/// The record of an intended rename, written first, so that a crash between the rename and the row can be detected.
 package struct Intent: Sendable, Equatable {
   package enum Kind: UInt8, Sendable { case install = 1, remove = 2 }
   package var kind: Kind
   package var path: RelativePath
-  /// install: the name in `partial/`, empty for a file that has none; remove: empty.
+  /// The name in `partial/` for an install; empty for a file that has none, and for a removal.
   package var partialName: String
-  /// Where what stands at the path goes; empty where nothing was expected there.
+  /// The trash name of what stands at the path; empty where nothing was expected there.
   package var trashName: String
-  /// install: the row to write once the file is seen there (its identity before the rename); remove: the row
-  /// that goes.
+  /// The row. For an install: the one to write once the file is found there (its identity before the rename). For a removal: the
+  /// one to drop.
   package var row: Row
-  /// True when what was expected at the path was placed by Tarn, not adopted, and not edited since.
+  /// True when the object expected at the path was placed by Tarn, not adopted, and not edited since.
   package var displacesOwn: Bool
 
   package init(
@@ -60,23 +60,22 @@ package struct Intent: Sendable, Equatable {
     self.displacesOwn = displacesOwn
   }
 
-  /// The new file has no name before its last one: a crash before that takes it.
+  /// True when the new file has no name until its final one, so that a crash before that removes it.
   package var isUnnamed: Bool { kind == .install && partialName.isEmpty }
 }
 
-/// Something in the trash.
+/// An object in the trash.
 package struct TrashRow: Sendable, Equatable {
   package enum Reason: String, Sendable { case deleted, replaced, edited }
-  /// Its name in `trash/`, and its id for users.
+  /// The name in `trash/`, also its ID for users.
   package var name: String
   package var path: RelativePath
   package var reason: Reason
-  /// True when Tarn placed these bytes: then they expire, as long as `identity` still fits.
+  /// True when Tarn placed these bytes. Then they expire, as long as `identity` still matches.
   package var isOwn: Bool
   package var size: UInt64
   package var when: Timestamp
-  /// What stat said of it in the trash after the move, with the same `size`; nil when nobody looked: then it is not
-  /// Tarn's.
+  /// The identity of the object in the trash after the move, with the same `size`. `nil` when nobody looked; then it is not Tarn's.
   package var identity: FileIdentity?
 
   package init(
@@ -92,8 +91,8 @@ package struct TrashRow: Sendable, Equatable {
     self.identity = identity
   }
 
-  /// The row as what lies there now makes it: bytes that somebody wrote after the move, through a descriptor that was
-  /// open still, are not Tarn's. Mode and links may change.
+  /// Returns the row adjusted to what lies there now. Bytes that were written after the move, through a descriptor that was still
+  /// open, are not Tarn's. Mode and links may change.
   package func lying(_ now: FileIdentity) -> TrashRow {
     if !isOwn || identity?.isSameContents(as: now) == true { return self }
     var row = self
@@ -105,7 +104,7 @@ package struct TrashRow: Sendable, Equatable {
   }
 }
 
-/// An entry that is not as it should be, and why; shown by status and explain until a pass clears it.
+/// An entry that is not as it should be, and the reason. Shown by status and explain until a pass clears it.
 package struct Problem: Sendable, Equatable {
   package enum Kind: String, Sendable, CaseIterable { case failed, refused, conflict, held }
   /// The path, or the refused name as the feed gave it.
@@ -113,14 +112,14 @@ package struct Problem: Sendable, Equatable {
   package var kind: Kind
   package var code: String
   package var message: String
-  /// When it was first seen, and last.
+  /// When it was first and last seen.
   package var since: Timestamp
   package var seen: Timestamp
-  /// How many passes found it.
+  /// The number of passes that found it.
   package var attempts: Int
 
-  /// A problem that a pass sees now, for the first time as far as the caller knows; the ledger keeps `since` and adds up
-  /// `attempts` when it knows the same name with the same code, seen at another time.
+  /// Makes a problem that a pass sees now. When the ledger has the same name with the same code, seen at another time, it keeps
+  /// `since` and adds up `attempts`.
   package init(name: [UInt8], kind: Kind, code: String, message: String, seen: Timestamp) {
     self.name = name
     self.kind = kind
@@ -131,7 +130,7 @@ package struct Problem: Sendable, Equatable {
     self.attempts = 1
   }
 
-  /// The same, found by who is no pass.
+  /// The same problem, found by something other than a pass.
   package var asLooked: Problem {
     var problem = self
     problem.attempts = 0
@@ -139,12 +138,12 @@ package struct Problem: Sendable, Equatable {
   }
 }
 
-/// Something that happened. Numbered by the ledger; the number only grows.
+/// An event of the mirror, numbered by the ledger. The number only grows.
 package struct Event: Sendable, Equatable {
-  /// 0 until it is stored.
+  /// The number; 0 until the event is stored.
   package var number: Int64
   package var when: Timestamp
-  /// Stable: `published`, `adopted`, `deleted`, `restored`, `failed` ...
+  /// A stable code: `published`, `adopted`, `deleted`, `restored`, `failed` ...
   package var code: String
   package var path: RelativePath?
   package var bytes: UInt64?
@@ -165,13 +164,13 @@ package struct Event: Sendable, Equatable {
 
 /// Deletions that wait for `tarn approve`.
 package struct HeldPlan: Sendable, Equatable {
-  /// Eight hexadecimal digits, of the set of paths and digests.
+  /// Eight hexadecimal digits, made from the set of paths and digests.
   package var id: String
   package var when: Timestamp
   package var count: Int
-  /// Why the guard holds it, for a person.
+  /// Why the guard holds it, for people.
   package var reason: String
-  /// It stays held until it is approved, whatever comes meanwhile.
+  /// True when it stays held until it is approved, whatever comes meanwhile.
   package var isForPerson: Bool
 
   package init(id: String, when: Timestamp, count: Int, reason: String = "", isForPerson: Bool = false) {
@@ -183,7 +182,7 @@ package struct HeldPlan: Sendable, Equatable {
   }
 }
 
-/// A transfer in progress, for `tarn status` beside a running pass.
+/// A transfer in progress, shown by `tarn status` during a pass.
 package struct Activity: Sendable, Equatable {
   package var path: RelativePath
   package var received: UInt64
@@ -201,9 +200,9 @@ package struct Activity: Sendable, Equatable {
   }
 }
 
-/// One thing to write. A list of them is one transaction. What is large lies in a box of its own, for changes are handed on often.
+/// One thing to write; a list of them is one transaction. Large values are boxed (`indirect`), since changes are passed on often.
 package enum LedgerChange: Sendable, Equatable {
-  /// Inserts or replaces.
+  /// Inserts or replaces a row.
   indirect case row(Row)
   case dropRow(RelativePath)
   indirect case intent(Intent)
@@ -213,95 +212,95 @@ package enum LedgerChange: Sendable, Equatable {
   case dropPartial(RelativePath)
   indirect case trash(TrashRow)
   case dropTrash(name: String)
-  /// Inserts; a known one of the same name and code keeps `since`, gets the new `seen` and the new attempts on top.
+  /// Inserts a problem. A known one of the same name and code keeps `since`, gets the new `seen`, and adds up the attempts.
   indirect case problem(Problem)
-  /// - Parameter isUnwanted: the feed does not name it any more, so that nothing has come right.
+  /// - Parameter isUnwanted: true when the feed no longer names the entry, so that nothing was solved.
   case dropProblem(name: [UInt8], isUnwanted: Bool = false)
-  /// After a pass: what it did not see again is solved.
+  /// Drops the problems that a pass did not see again: they are solved.
   case dropProblems(seenBefore: Timestamp)
-  /// Appends, with the next number.
+  /// Appends an event with the next number.
   indirect case event(Event)
-  /// Drops the events before a moment, but not the newest so many nor the deletions of the 24 hours before `now` (the
-  /// guard's window), and keeps the number of the last one dropped as the fact `events-dropped`.
+  /// Drops the events before a moment, except the newest `keeping` and the deletions of the 24 hours before `now` (the guard's
+  /// window). The number of the last one dropped is kept as the fact `events-dropped`.
   case pruneEvents(keeping: Int, before: Timestamp, now: Timestamp)
   case hold(HeldPlan)
   case heldPath(plan: String, path: RelativePath)
-  /// Out of the held plan: its count goes down, and with the last path it is held no more.
+  /// Removes a path from the held plan and lowers its count. With the last path the plan is no longer held.
   case dropHeldPath(RelativePath)
   case dropHolds
-  /// Inserts or replaces.
+  /// Inserts or replaces the name of a file of a window.
   case name(NameRow)
   case dropName(RelativePath)
   /// Replaces the whole list.
   case activity([Activity])
-  /// A small named fact: the feed, the policy, times of the last pass. nil removes it.
+  /// Sets a small named fact: the feed, the policy, times of the last pass. `nil` removes it.
   case fact(LedgerFact, String?)
-  /// Adds to the numbers of what is in place: `entries-current` and `bytes-current`, where they are known.
+  /// Adds to the counts of what is in place, `entries-current` and `bytes-current`, where they are known.
   case inPlace(entries: Int, bytes: UInt64)
 }
 
 /// The record of what the engine transfers for one client. Blocking; any thread.
 package protocol TransferLedger: AnyObject, Sendable {
-  /// All or nothing, durable on return (synchronous=FULL).
+  /// Writes all changes or none; durable on return (synchronous=FULL).
   func apply(_ changes: [LedgerChange]) throws(LedgerFailure)
-  /// The same, but a power cut may lose it until the next durable write: for activity and other things that are soon stale, and for
-  /// what is of no use without bytes that the same power cut takes.
+  /// Writes like `apply`, but a power cut may lose it until the next durable write. For activity and other short-lived data, and
+  /// for data that is useless without bytes that the same power cut takes.
   func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure)
 
   func row(_ path: RelativePath) throws(LedgerFailure) -> Row?
-  /// The rows of a region by path bytes, as of now, whatever is written meanwhile.
+  /// Returns the rows of a region by path bytes, as of now, whatever is written meanwhile.
   func rows(in region: Region) throws(LedgerFailure) -> any RowCursor
-  /// At most `limit` rows with that digest, by path bytes; those behind `after` when it is given.
+  /// Returns at most `limit` rows with that digest, by path bytes; those after `after` when it is given.
   func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row]
   func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow?
   func partials(in region: Region) throws(LedgerFailure) -> [PartialRow]
 }
 
-/// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.
+/// The record of one mirror. Blocking; any thread; one writer (the folder's lock) and concurrent readers.
 package protocol LedgerPort: TransferLedger {
-  /// The same of all rows, without what only a decision needs.
+  /// Returns all rows without what only a decision needs.
   func recorded() throws(LedgerFailure) -> any RecordedCursor
   func rowCount() throws(LedgerFailure) -> Int
-  /// How many rows lie below a directory.
+  /// Returns the number of rows below a directory.
   func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int
   func rowBytes() throws(LedgerFailure) -> UInt64
   func intents() throws(LedgerFailure) -> [Intent]
   func trash() throws(LedgerFailure) -> [TrashRow]
-  /// How many files lie in the trash, and their bytes.
+  /// Returns the number of files in the trash and their bytes.
   func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64)
-  /// By name.
+  /// Returns problems sorted by name.
   ///
-  /// - Parameter failedSince: without those of kind `failed` that were last seen before; nil for all.
+  /// - Parameter failedSince: leaves out those of kind `failed` that were last seen before this time; `nil` for all.
   func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem]
   func problem(name: [UInt8]) throws(LedgerFailure) -> Problem?
-  /// The first by name, of this code, of what lies below a path.
+  /// Returns the first problem by name that has this code and lies below a path.
   func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem?
-  /// Counts the same.
+  /// Counts the problems by kind; `failedSince` as in `problems`.
   func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int]
-  /// Counts those that were last seen before, of all kinds.
+  /// Counts the problems of all kinds that were last seen before a time.
   func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int]
-  /// Counts what failed and has a row: it was in place once.
+  /// Counts the failed entries that have a row, which were in place once.
   func failedRowCount() throws(LedgerFailure) -> Int
-  /// Events after a number, oldest first.
+  /// Returns the events after a number, oldest first.
   func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event]
-  /// The number of the newest event; 0 when there never was one.
+  /// Returns the number of the newest event; 0 when there never was one.
   func lastEvent() throws(LedgerFailure) -> Int64
-  /// The newest events of one path, newest first.
+  /// Returns the newest events of one path, newest first.
   func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event]
-  /// How many events with that code there are behind a number.
+  /// Returns the number of events with that code after a number.
   func eventCount(code: String, after number: Int64) throws(LedgerFailure) -> Int
   func held() throws(LedgerFailure) -> HeldPlan?
-  /// At most `limit` paths of a plan, by path bytes; those behind `after` when it is given.
+  /// Returns at most `limit` paths of a plan, by path bytes; those after `after` when it is given.
   func heldPaths(plan: String, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [RelativePath]
   func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool
-  /// The files of windows that are known by a guid.
+  /// Returns the files of windows that are known by a guid.
   func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow]
   func names(url: [UInt8]) throws(LedgerFailure) -> [NameRow]
-  /// At most `limit` of those known by a URL without query and fragment.
+  /// Returns at most `limit` of the files known by a URL without query and fragment.
   func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow]
   func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow]
   func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow?
-  /// The files of windows that have a row, the newest by date or first sight first, then by path.
+  /// Returns the files of windows that have a row, the newest by date or first sight first, then by path.
   func placedNames() throws(LedgerFailure) -> [NameRow]
   func activity() throws(LedgerFailure) -> [Activity]
   func fact(_ name: LedgerFact) throws(LedgerFailure) -> String?
@@ -309,27 +308,27 @@ package protocol LedgerPort: TransferLedger {
 }
 
 extension TransferLedger {
-  /// All rows.
+  /// Returns all rows.
   package func rows() throws(LedgerFailure) -> any RowCursor { try rows(in: .everything) }
 
-  /// All unfinished downloads.
+  /// Returns all unfinished downloads.
   package func partials() throws(LedgerFailure) -> [PartialRow] { try partials(in: .everything) }
 }
 
 extension LedgerPort {
-  /// All paths of a plan.
+  /// Returns all paths of a plan.
   package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
     try heldPaths(plan: plan, after: nil, limit: .max)
   }
 }
 
-/// Rows one at a time. One thread.
+/// Reads rows one at a time. Used by one thread.
 package protocol RowCursor: AnyObject {
-  /// nil at the end.
+  /// Returns the next row; `nil` at the end.
   func next() throws(LedgerFailure) -> Row?
 }
 
-/// Where a row says that a file is, and which one.
+/// The path and the identity of the file that a row records.
 package struct Recorded: Sendable, Equatable {
   package var path: RelativePath
   package var identity: FileIdentity
@@ -340,23 +339,23 @@ package struct Recorded: Sendable, Equatable {
   }
 }
 
-/// The same, one at a time. One thread.
+/// Reads the recorded paths and identities one at a time. Used by one thread.
 package protocol RecordedCursor: AnyObject {
-  /// nil at the end.
+  /// Returns the next record; `nil` at the end.
   func next() throws(LedgerFailure) -> Recorded?
 }
 
 /// An operation on the ledger that failed.
 package struct LedgerFailure: Error, Sendable, Equatable {
-  /// What helps where a file system is full, of bytes or of files.
+  /// The hint for a full file system, out of bytes or of files.
   package static let makeRoom = "remove what is not needed on that file system, and try again"
 
   package enum Code: String, Sendable, CaseIterable {
-    /// Not a ledger, or damaged: set aside and rebuilt.
+    /// The file is damaged or no ledger: it is set aside and rebuilt.
     case corrupt = "ledger-corrupt"
-    /// Written by a newer Tarn: refused, untouched.
+    /// Written by a newer Tarn: it is refused and left untouched.
     case newer = "ledger-newer"
-    /// Written by an older Tarn, and opened to be read only: whoever writes to it brings it up to date.
+    /// Written by an older Tarn and opened only for reading. The next writer updates it.
     case older = "ledger-older"
     case noSpace = "no-space"
     case readOnly = "read-only"
@@ -369,7 +368,7 @@ package struct LedgerFailure: Error, Sendable, Equatable {
   }
   package var code: Code
   package var message: String
-  /// What the kernel said; 0 when it was not asked, or when its answer was lost.
+  /// The errno; 0 when the kernel was not asked, or its answer was lost.
   package var errno: Int32
 
   package init(_ code: Code, _ message: String, errno: Int32 = 0) {
@@ -379,20 +378,20 @@ package struct LedgerFailure: Error, Sendable, Equatable {
   }
 }
 
-/// What a plan says is to be done. One thread at a time; it can be read again.
+/// The actions of a plan. Used by one thread at a time; it can be read again.
 package protocol ActionList: AnyObject, Sendable {
-  /// The actions in the order to carry them out: by phase, then by path.
+  /// Returns the actions in the order to carry them out: by phase, then by path.
   func actions() throws(LedgerFailure) -> any ActionCursor
 }
 
-/// A place on disk for what a pass cannot hold in memory: the manifest in path order, and the plan. It
-/// outlives nothing. One thread at a time.
+/// A temporary store on disk for what a pass cannot hold in memory: the manifest in path order, and the plan. Used by one thread at
+/// a time.
 package protocol StagePort: ActionList {
-  /// Keeps an entry; two entries of one path are both kept, in the order they came.
+  /// Keeps an entry. Two entries of one path are both kept, in the order they came.
   func add(_ entry: Entry) throws(LedgerFailure)
-  /// The entries by path bytes, then in the order they came.
+  /// Returns the entries by path bytes, then in the order they came.
   func entries() throws(LedgerFailure) -> any EntryCursor
-  /// Forgets entries and actions.
+  /// Drops all entries and actions.
   func clear() throws(LedgerFailure)
 
   func add(_ action: Action) throws(LedgerFailure)

@@ -1,9 +1,9 @@
-/// Which problems of entries began, changed their kind or ended in one transaction, as events of its journal.
+/// Turns the problems that began, changed their kind or ended in one transaction into events of the journal.
 ///
-/// What is dropped and found again in between is no news, nor is another reason of the same kind. What waits for somebody (`held`)
-/// is none either: a plan that is held has an event of its own.
+/// A problem that is dropped and found again in the transaction is no event, nor is another reason of the same kind. `held` is left
+/// out as well: a held plan has an event of its own.
 package struct ProblemNews: Sendable {
-  /// Events with a path in one transaction; one more without a path says that there are others.
+  /// The most events with a path in one transaction. One more event without a path for each code counts the others.
   package static let most = 100
   package static let ended = "recovered"
 
@@ -14,15 +14,15 @@ package struct ProblemNews: Sendable {
   }
 
   private var changes: [[UInt8]: Change] = [:]
-  /// In the order in which they came first.
+  /// The names in the order in which they came first.
   private var names: [[UInt8]] = []
 
   package init() {}
 
   /// - Parameters:
-  ///   - old: as the ledger had it before this change.
-  ///   - new: as it has it now; nil for none.
-  ///   - isUnwanted: it has ended because the feed does not name the entry any more.
+  ///   - old: the kind in the ledger before this change.
+  ///   - new: the problem in the ledger after it; `nil` for none.
+  ///   - isUnwanted: true when it ended because the feed no longer names the entry.
   package mutating func note(
     _ name: [UInt8], from old: Problem.Kind?, to new: Problem?, isUnwanted: Bool = false
   ) {

@@ -1,5 +1,5 @@
-/// What Tarn placed at a path, or adopted there. A value; what it holds lies in one object, for rows are handed on from the ledger to
-/// the comparison and its findings.
+/// A file that Tarn placed at a path, or adopted there. A value type whose contents lie in one object, since rows are passed on
+/// from the ledger to the comparison and its findings.
 package struct Row: Sendable, Equatable {
   private struct Fields: Equatable {
     var path: RelativePath
@@ -44,7 +44,7 @@ package struct Row: Sendable, Equatable {
     set { change { $0.digest = newValue } }
   }
 
-  /// True when the feed gave a digest and it fitted.
+  /// True when the feed gave a digest and it matched.
   package var isVerified: Bool {
     get { contents.fields.isVerified }
     set { change { $0.isVerified = newValue } }
@@ -56,7 +56,7 @@ package struct Row: Sendable, Equatable {
     set { change { $0.fingerprint = newValue } }
   }
 
-  /// Validator of the response that brought it, as is `lastModified`; for conditional requests.
+  /// The validator of the response that brought the file, for conditional requests, as is `lastModified`.
   package var etag: String? {
     get { contents.fields.etag }
     set { change { $0.etag = newValue } }
@@ -67,13 +67,13 @@ package struct Row: Sendable, Equatable {
     set { change { $0.lastModified = newValue } }
   }
 
-  /// When it was placed, or adopted.
+  /// When the file was placed or adopted.
   package var placed: Timestamp {
     get { contents.fields.placed }
     set { change { $0.placed = newValue } }
   }
 
-  /// True when somebody else placed these bytes: what becomes of them, they never expire.
+  /// True when somebody else placed these bytes. Whatever becomes of them, they never expire.
   package var isAdopted: Bool {
     get { contents.fields.isAdopted }
     set { change { $0.isAdopted = newValue } }
@@ -95,17 +95,17 @@ package struct Row: Sendable, Equatable {
 }
 
 extension Row {
-  /// Found damaged by `tarn verify --repair`: the identity is none that a file can have, so that the next pass
-  /// hashes what stands there and fetches it again. Kept as inode 0.
+  /// True when `tarn verify --repair` found the file damaged. The identity is then one that no file can have, so that the next pass
+  /// hashes what stands there and fetches it again. Stored as inode 0.
   package var isDoubtful: Bool {
     get { identity.inode == 0 }
     set { if newValue { identity.inode = 0 } }
   }
 
-  /// Whether a file found at the path is the one that Tarn placed, and holds what Tarn wrote; others' bytes may be the
-  /// same, and are theirs.
+  /// Returns whether a file found at the path is the one that Tarn placed, with Tarn's bytes. Bytes that others wrote are theirs,
+  /// even when they are equal.
   ///
-  /// - Parameter digest: of what the file holds now.
+  /// - Parameter digest: the digest of what the file holds now.
   package func isTarns(_ found: FileIdentity, _ digest: Digest) -> Bool {
     !isAdopted && found.inode == identity.inode
       && (digest == self.digest || found.isSameContents(as: identity))
@@ -113,7 +113,7 @@ extension Row {
 }
 
 extension Row {
-  /// What is recorded is what a manifest wants, as far as that can be told without asking the server.
+  /// Returns whether the recorded version is the wanted one, as far as that can be told without asking the server.
   package func isVersion(of entry: Entry) -> Bool {
     entry.digests.isEmpty
       ? entry.hasFingerprint && entry.fingerprint == fingerprint : entry.digests.contains(digest)

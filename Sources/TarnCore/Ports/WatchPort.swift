@@ -1,4 +1,4 @@
-/// Names a watched folder; whoever asks chooses it.
+/// The ID of a watched folder, chosen by the caller.
 package struct WatchID: Hashable, Sendable {
   package let number: UInt64
 
@@ -9,36 +9,36 @@ package struct WatchID: Hashable, Sendable {
 
 /// Watches folders with everything below them.
 ///
-/// Its news are hints: something may have changed there. Truth is a look at the folder against the ledger. Whoever
-/// makes a watcher gives it the receiver of its news, which is called on one thread, in order, and must not block.
-/// After `watch` come, in this order and any number of times: `blind` or `ready`; after `ready` also `dirty` and
-/// `tree`, up to the next `blind`. A folder that cannot be watched is tried again by the watcher itself.
+/// Its events are hints that something may have changed; only a look at the folder against the ledger is certain. Whoever makes a
+/// watcher gives it the receiver of the events, which is called on one thread, in order, and must not block. After `watch` come
+/// `blind` or `ready` any number of times, and after `ready` also `dirty` and `tree`, up to the next `blind`. The watcher itself
+/// tries again to watch a folder that it could not.
 ///
-/// Tarn's own `.tarn`, at any depth, is neither watched nor told.
+/// Tarn's own `.tarn` is neither watched nor reported, at any depth.
 package protocol Watching: Sendable {
-  /// Starts to watch the folder at an absolute path, bytes without NUL. An id that is taken is forgotten first. Any
-  /// thread; never blocks.
+  /// Starts to watch the folder at an absolute path, bytes without NUL. An ID in use is forgotten first. Any thread; never blocks.
   func watch(_ id: WatchID, path: [UInt8])
 
-  /// No news of it are told once this has returned, but for one that is being received. Any thread; never blocks.
+  /// Ends the watching of a folder. After the return no event of it comes, except one that is being received. Any thread; never
+  /// blocks.
   func forget(_ id: WatchID)
 
-  /// Ends all watching and joins its threads; no news after it has returned. Not from the receiver. Closing twice is
+  /// Ends all watching and joins the threads; no event comes after the return. Must not be called by the receiver. Closing twice is
   /// harmless.
   func close()
 }
 
-/// What a watcher tells of one folder.
+/// An event of one watched folder.
 package struct WatchNews: Equatable, Sendable {
   package enum Event: Equatable, Sendable {
-    /// All of the folder is seen from now on: so many directories, itself included. What happened before is not known:
-    /// look at everything.
+    /// The whole folder is watched from now on. `directories` is their number, including the folder itself. Earlier changes are not
+    /// known: look at everything.
     case ready(directories: Int)
-    /// This entry was made, changed or removed.
+    /// This entry was created, changed or removed.
     case dirty(RelativePath)
-    /// Anything at and below this path may have changed; nil is the whole folder.
+    /// Anything at or below this path may have changed; `nil` is the whole folder.
     case tree(RelativePath?)
-    /// The folder is not seen, from now up to the next `ready`.
+    /// The folder is not watched from now until the next `ready`.
     case blind(WatchBlindness)
   }
 
@@ -51,7 +51,7 @@ package struct WatchNews: Equatable, Sendable {
   }
 }
 
-/// Why a folder is not seen.
+/// Why a folder is not watched.
 package struct WatchBlindness: Equatable, Sendable {
   /// The raw value is the stable code that users see.
   package enum Code: String, Sendable, CaseIterable {
@@ -69,7 +69,7 @@ package struct WatchBlindness: Equatable, Sendable {
   }
 
   package let code: Code
-  /// For a person, one line; printable.
+  /// The reason in one printable line, for people.
   package let text: String
 
   package init(_ code: Code, _ text: String) {
@@ -79,12 +79,12 @@ package struct WatchBlindness: Equatable, Sendable {
 }
 
 extension WatchNews.Event {
-  /// What to look at for a path as the kernel gives it, relative to the folder: `dirty` for a path that Tarn could have
-  /// (`PathRule.linux`), for any other one the tree of its nearest parent that is one.
+  /// Makes the event for a path as the kernel gives it, relative to the folder. It is `dirty` for a path that Tarn could have
+  /// (`PathRule.linux`), otherwise `tree` of the nearest parent that is such a path.
   ///
   /// - Parameters:
-  ///   - bytes: empty stands for the folder itself.
-  ///   - isTree: whether what lies below may have changed, too.
+  ///   - bytes: the path; empty for the folder itself.
+  ///   - isTree: true when what lies below may have changed, too.
   package init(path bytes: some Sequence<UInt8>, isTree: Bool) {
     var bytes = Array(bytes)
     if let path = try? RelativePath(bytes) {

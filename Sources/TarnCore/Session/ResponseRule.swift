@@ -1,24 +1,24 @@
-/// What becomes of a download, judged by the head of the server's answer. The first rule that fits decides.
+/// A rule for a download, applied to the head of the server's answer. The first rule that matches decides.
 package struct ResponseRule: Codable, Sendable, Equatable {
   package enum Action: String, Codable, Sendable, CaseIterable {
     /// The body is the file, whatever the status.
     case accept
     case cancel
-    /// The task waits, and a program is asked: see `SessionOrder.Verb.answer`.
+    /// The task waits, and a program is asked how to go on: see `SessionOrder.Verb.answer`.
     case hold
-    /// The file goes to `to`.
+    /// The file is put at `to`.
     case place
   }
 
-  /// It fits these statuses only; nil for 200 to 299.
+  /// The statuses that match; `nil` for 200 to 299.
   package var status: [Int]?
-  /// It fits these media types only: `audio/mpeg`, `video/*`; nil for any.
+  /// The media types that match, such as `audio/mpeg` and `video/*`; `nil` for any.
   package var types: [String]?
-  /// It fits files of so many bytes and more, or of so many and fewer. A file of unknown size does not fit then.
+  /// The smallest and the largest file that match, in bytes. When one is set, a file of unknown size does not match.
   package var leastBytes: UInt64?
   package var mostBytes: UInt64?
   package var then: Action
-  /// Of `place`: as `TaskRequest.to`.
+  /// The destination of `place`, as in `TaskRequest.to`.
   package var to: String?
 
   package init(_ then: Action) { self.then = then }
@@ -40,7 +40,7 @@ package struct ResponseRule: Codable, Sendable, Equatable {
     }
   }
 
-  /// - Throws: what is wrong with it, for who wrote it.
+  /// - Throws: what is wrong with the rule, for its author.
   package func validate() throws(TaskRequest.Refusal) {
     guard (then == .place) == (to != nil), to.map({ TaskPlace($0) != nil }) ?? true else {
       throw TaskRequest.Refusal(

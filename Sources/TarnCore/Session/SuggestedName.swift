@@ -1,24 +1,25 @@
-/// The name of a file that a server suggests (RFC 6266), made safe: one segment of a path, and no hidden one of Tarn's.
+/// The file name that a server suggests (RFC 6266), made safe: one segment of a path, not hidden.
 package enum SuggestedName {
   private static let most = 200
 
   /// - Parameters:
-  ///   - disposition: `Content-Disposition` as sent; nil where there is none.
-  ///   - url: after redirects.
-  /// - Returns: what the server says, else the last part of the URL, else `unnamed`.
+  ///   - disposition: `Content-Disposition` as sent; `nil` where there is none.
+  ///   - url: the URL after redirects.
+  /// - Returns: the name that the server gives, else the last part of the URL, else `unnamed`.
   package static func name(disposition: String?, url: String) -> String {
     let said = disposition.flatMap(fileName)
     return said.flatMap(safe) ?? safe(lastPart(of: url)) ?? "unnamed"
   }
 
-  /// The parameter `filename*` goes before `filename` (RFC 6266 4.3).
+  /// Returns the file name of the header. The parameter `filename*` takes precedence over `filename` (RFC 6266 4.3).
   private static func fileName(_ disposition: String) -> String? {
     let parameters = parameters(of: disposition)
     if let extended = parameters["filename*"], let name = decodeExtended(extended) { return name }
     return parameters["filename"]
   }
 
-  /// `; name=value` behind the type; names in lower case. Values may be quoted strings (RFC 9110 5.6.4).
+  /// Returns the parameters `; name=value` behind the type, with names in lower case. Values may be quoted strings (RFC 9110
+  /// 5.6.4).
   private static func parameters(of text: String) -> [String: String] {
     var found: [String: String] = [:]
     var rest = text.unicodeScalars.drop { $0 != ";" }
@@ -45,7 +46,7 @@ package enum SuggestedName {
     return found
   }
 
-  /// `UTF-8''a%20b` (RFC 8187 3.2).
+  /// Decodes a value such as `UTF-8''a%20b` (RFC 8187 3.2).
   private static func decodeExtended(_ text: String) -> String? {
     let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3 else { return nil }
@@ -63,7 +64,7 @@ package enum SuggestedName {
     return String(decoding: decodePercent(path.last ?? ""), as: UTF8.self)
   }
 
-  /// Bytes without `%XX` (RFC 3986 2.1); what is no such code stays.
+  /// Decodes `%XX` codes (RFC 3986 2.1). Everything else stays as it is.
   package static func decodePercent(_ text: some StringProtocol) -> [UInt8] {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
@@ -79,18 +80,18 @@ package enum SuggestedName {
     return bytes
   }
 
-  /// The last segment, without control characters, of at most 200 bytes; its ending stays.
+  /// Returns the last segment without control characters, cut to 200 bytes with its ending kept.
   ///
   /// - Returns: nil where nothing is left.
   private static func safe(_ name: String) -> String? {
     let last =
       name.unicodeScalars.split(omittingEmptySubsequences: true) { $0 == "/" || $0 == "\\" }.last ?? []
     var scalars = String.UnicodeScalarView(
-      // Neither control characters nor those that turn the direction of what follows, or break a line.
+      // Leaves out control characters, and those that change the direction of text or break a line.
       last.filter {
         ![.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
       })
-    // Hidden files are for their owners to make.
+    // Only their owners create hidden files.
     while let first = scalars.first, first == "." || first == " " { scalars.removeFirst() }
     while let end = scalars.last, end == " " || end == "." { scalars.removeLast() }
     guard !scalars.isEmpty else { return nil }
@@ -105,7 +106,7 @@ package enum SuggestedName {
     return kept + ending
   }
 
-  /// The name and its ending, with the dot; an ending has at most 16 bytes. That of `a.tar.xz` is `.tar.xz`.
+  /// Returns the name and its ending with the dot, at most 16 bytes. The ending of `a.tar.xz` is `.tar.xz`.
   private static func parts(of name: String) -> (String, String) {
     guard let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 else {
       return (name, "")
@@ -116,7 +117,7 @@ package enum SuggestedName {
     return (String(name[..<end]), String(name[end...]))
   }
 
-  /// What `numbered` made this name of, if it did: `a.txt` and 1 for `a (1).txt`.
+  /// Reverses `numbered`: returns `a.txt` and 1 for `a (1).txt`, and `nil` for a name that it did not make.
   package static func withoutNumber(_ name: String) -> (leaf: String, number: Int)? {
     let (stem, ending) = parts(of: name)
     guard stem.hasSuffix(")"), let open = stem.lastIndex(of: "(") else { return nil }
@@ -127,7 +128,7 @@ package enum SuggestedName {
     return (leaf, number)
   }
 
-  /// `a (1).txt` for `a.txt`: a name beside one that is taken.
+  /// Returns a name beside one that is taken, such as `a (1).txt` for `a.txt`.
   package static func numbered(_ name: String, _ number: Int) -> String {
     let (stem, ending) = parts(of: name)
     let tail = " (\(number))\(ending)"

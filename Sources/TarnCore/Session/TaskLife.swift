@@ -1,10 +1,10 @@
-/// How long a task may take. Seconds; nil for what the session says, or for the standard.
+/// The time limits of a task in seconds; `nil` for those of the session, or else the standard.
 package struct TaskLimits: Codable, Sendable, Equatable {
-  /// Without a byte from the server: then the task is tried again.
+  /// The time without a byte from the server after which the task is tried again.
   package var idle: Int?
-  /// In all, from the moment when it may begin. Waiting counts, suspension does not.
+  /// The whole time from the moment when it may begin. Waiting counts, suspension does not.
   package var whole: Int?
-  /// Without a byte of progress over all attempts.
+  /// The time without a byte of progress over all attempts.
   package var stall: Int?
 
   package static let standardIdle = 60
@@ -15,12 +15,12 @@ package struct TaskLimits: Codable, Sendable, Equatable {
     (self.idle, self.whole, self.stall) = (idle, whole, stall)
   }
 
-  /// What is not said here is as another one says.
+  /// Returns these limits, with those of `other` where they are not set.
   package func over(_ other: TaskLimits?) -> TaskLimits {
     TaskLimits(idle: idle ?? other?.idle, whole: whole ?? other?.whole, stall: stall ?? other?.stall)
   }
 
-  /// - Throws: what is wrong with it, for who wrote it.
+  /// - Throws: what is wrong with the limits, for their author.
   package func validate() throws(TaskRequest.Refusal) {
     guard [idle, whole, stall].allSatisfy({ $0.map { (1...315_360_000).contains($0) } ?? true }) else {
       throw TaskRequest.Refusal(
@@ -29,7 +29,7 @@ package struct TaskLimits: Codable, Sendable, Equatable {
   }
 }
 
-/// When a task's time is over. In seconds of its session's age while the task is open; else what was left of them.
+/// The end of a task's time: in seconds of its session's age while the task is open, otherwise as the seconds that were left.
 package struct TaskLife: Sendable, Equatable {
   /// See `TaskLimits.whole`.
   package var whole: Int64
@@ -46,28 +46,28 @@ package struct TaskLife: Sendable, Equatable {
   func moved(by seconds: Int64) -> TaskLife { TaskLife(whole: whole + seconds, stall: stall + seconds) }
 }
 
-/// What holds at the moment when a task changes its state.
+/// The facts at the moment when a task changes its state.
 package struct TaskTerms: Sendable {
   package var now: Timestamp
-  /// Of the session, in seconds.
+  /// The age of the session in seconds.
   package var age: Int64
-  /// Of the session's settings.
+  /// The limits of the session's settings.
   package var limits: TaskLimits
 
   package init(now: Timestamp, age: Int64, limits: TaskLimits = TaskLimits()) {
     (self.now, self.age, self.limits) = (now, age, limits)
   }
 
-  /// Of a task that begins its life now.
+  /// Returns the life of a task that begins now.
   package func life(of request: TaskRequest) -> TaskLife {
     TaskLife((request.limits ?? TaskLimits()).over(limits)).moved(by: age)
   }
 }
 
-/// How old a session is. Within a boot it is CLOCK_BOOTTIME that counts, which goes on through suspend to RAM and which nobody sets;
-/// from one boot to the next it is the wall clock, and a clock that was set back counts nothing.
+/// The age of a session. Within a boot CLOCK_BOOTTIME counts, which continues through suspend to RAM and which nobody sets. Between
+/// boots the wall clock counts, and a clock that was set back adds nothing.
 package struct SessionAge: Codable, Sendable, Equatable {
-  /// Seconds, as of the moment below.
+  /// The age in seconds at the moment stored below.
   package private(set) var seconds: Int64 = 0
   private var wall: Timestamp
   private var boot: String
@@ -78,13 +78,13 @@ package struct SessionAge: Codable, Sendable, Equatable {
     (self.wall, self.boot, self.uptime) = (wall, boot, uptime.nanoseconds)
   }
 
-  /// - Parameter boot: its id; empty when it is not known, which stands for another boot.
+  /// - Parameter boot: the ID of the boot; empty when it is not known, which counts as another boot.
   package mutating func advance(wall: Timestamp, boot: String, uptime: Instant) {
     let isSameBoot = !boot.isEmpty && boot == self.boot && uptime.nanoseconds >= self.uptime
     let passed =
       isSameBoot
       ? Int64((uptime.nanoseconds - self.uptime) / 1_000_000_000) : max(0, wall.seconds - self.wall.seconds)
-    // Parts of a second count with the next.
+    // Fractions of a second count with the next call.
     guard passed > 0 || !isSameBoot else { return }
     seconds += passed
     let whole = self.uptime + UInt64(max(0, passed)) * 1_000_000_000

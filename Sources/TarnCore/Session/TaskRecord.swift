@@ -1,51 +1,51 @@
-/// What a task of a session does.
+/// The state of a session's task.
 package enum TaskState: String, Codable, Sendable, CaseIterable {
-  /// It waits for `resume`.
+  /// The task waits for `resume`.
   case suspended
-  /// It waits for its turn.
+  /// The task waits for its turn.
   case queued
   case running
-  /// Something failed that may be over in a while, or it is not to begin before a moment.
+  /// The task waits after a temporary failure, or must not begin before a certain time.
   case waiting
   case finished
   case failed
   case cancelled
 
-  /// Nothing more happens by itself.
+  /// True for a state in which nothing more happens by itself.
   package var isEnd: Bool { self == .finished || self == .failed || self == .cancelled }
-  /// The session is not over while it has such a task.
+  /// True for a state in which the session still has work to do.
   package var isOpen: Bool { self == .queued || self == .running || self == .waiting }
 }
 
-/// A task, as its session keeps it.
+/// A task as its session stores it.
 package struct TaskRecord: Codable, Sendable, Equatable {
-  /// Of the session, from 1; never changes, and is never given twice.
+  /// The number within the session, from 1. It never changes and is never reused.
   package var number: Int64
   package var state: TaskState
   package var request: TaskRequest
-  /// Where the file is, or is going to be; nil until the server has named it.
+  /// The path of the file, or its future path; `nil` until the server has named it.
   package var path: String?
-  /// Of the finished file.
+  /// The size of the finished file, and its digest.
   package var bytes: UInt64?
   package var digest: String?
-  /// Why it waits, or has failed: a stable code, and words for a person.
+  /// Why the task waits or has failed: a stable code, and a message for people.
   package var code: String?
   package var message: String?
-  /// Failures in a row.
+  /// The number of failures in a row.
   package var attempts: Int = 0
-  /// When a task that waits is tried again.
+  /// When a waiting task is tried again.
   package var nextAttempt: Timestamp?
   package var added: Timestamp
   package var ended: Timestamp?
-  /// nil for a task that has ended.
+  /// The task's time limits; `nil` for a task that has ended.
   package var life: TaskLife?
-  /// When its request was known to be good for the last time.
+  /// When its request was last known to be valid.
   package var fresh: Timestamp
-  /// Of the finished file, when it got its name.
+  /// The identity of the finished file when it got its name.
   package var file: FileIdentity?
-  /// Inode of the directory that its partial file lies in; nil where it has none.
+  /// The inode of the directory that holds the partial file; `nil` where there is none.
   package var directory: UInt64?
-  /// Path of that directory, where the file is to go to another one by now.
+  /// The path of that directory, when the file has a new destination in another one.
   package var movedFrom: String?
 
   private enum CodingKeys: String, CodingKey {
@@ -74,7 +74,7 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     fresh = added
   }
 
-  /// Changes the state, and what goes with it: what is over is forgotten, and time counts only while the task is open.
+  /// Changes the state and what depends on it: outdated fields are cleared, and time counts only while the task is open.
   package mutating func enter(_ next: TaskState, _ terms: TaskTerms) {
     switch (state.isOpen, next.isOpen) {
     case (false, true): life = state == .suspended ? life?.moved(by: terms.age) : nil
@@ -92,7 +92,7 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     state = next
   }
 
-  /// Begins, or begins anew: queued, suspended, or not before the moment that it names.
+  /// Begins the task, or begins it again: queued, suspended, or waiting until the time that the request names.
   package mutating func begin(_ next: TaskState, _ terms: TaskTerms) {
     life = nil
     if state.isOpen { state = .suspended }
@@ -100,10 +100,10 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     if next == .queued, let moment = request.notBefore, moment > terms.now { delay(until: moment, terms) }
   }
 
-  /// Its file may take the place of another.
+  /// True when the file may replace another.
   package var replaces: Bool { request.existing == .replace || file != nil }
 
-  /// Its file goes to another place. What was fetched goes along when the task begins.
+  /// Changes the destination. What was fetched is moved along when the task begins.
   package mutating func move(to: String, _ existing: TaskRequest.Existing?) {
     let place = TaskPlace(to)
     if directory != nil { movedFrom = movedFrom ?? TaskPlace(request.to)?.directory }
@@ -112,74 +112,74 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     path = place.flatMap { place in place.name.map(place.path) }
   }
 
-  /// It is not to begin yet.
+  /// Delays the task until a moment.
   package mutating func delay(until moment: Timestamp, _ terms: TaskTerms) {
     enter(.waiting, terms)
     (code, message, nextAttempt) = (Self.delayed, "it is not to begin before \(moment.rfc3339)", moment)
   }
 
-  /// The code of what is not to begin yet.
+  /// The code of a task that must not begin yet.
   package static let delayed = "not-before"
-  /// The code of what a rule holds.
+  /// The code of a task that a rule holds.
   package static let held = "held"
-  /// The code of what waits for a while whether somebody has a better request for it.
+  /// The code of a task that waits for a while, in case a better request for it arrives.
   package static let stale = "request-old"
-  /// Seconds after which a request may be good no more.
+  /// Seconds after which a request may no longer be valid.
   package static let freshness: Int64 = 3600
 }
 
-/// Something that happened to a session.
+/// An event of a session.
 package struct SessionEvent: Codable, Sendable, Equatable {
-  /// The raw value is stable.
+  /// The kind of event. The raw value is stable.
   package enum Code: String, Codable, Sendable, CaseIterable {
-    /// The server answered for a file.
+    /// The server has answered for a file.
     case response
     case finished
     case failed
     case cancelled
-    /// It is tried again later.
+    /// The task is tried again later.
     case waiting
-    /// It waits for an answer: another URL, or other headers.
+    /// The task waits for an answer with another URL or other headers.
     case needsRequest = "needs-request"
     /// No task is queued, running or waiting any more.
     case allDelivered = "all-delivered"
     /// All tasks of a group have ended.
     case groupDelivered = "group-delivered"
-    /// Events up to this one were dropped before anybody had acknowledged them.
+    /// The events up to `lostUpTo` were dropped before anybody acknowledged them.
     case eventsLost = "events-lost"
 
-    /// A program is woken for it.
+    /// True when the event wakes a program.
     package var isNews: Bool { self != .response && self != .waiting }
   }
 
-  /// Of the session, from 1; 0 until it is stored. Only grows.
+  /// The number within the session, from 1; 0 until it is stored. It only grows.
   package var number: Int64 = 0
   package var time: Timestamp
   package var code: Code
-  /// nil for what is about the session.
+  /// The number of the task; `nil` for an event of the session.
   package var task: Int64?
   package var url: String?
   package var label: String?
   package var userInfo: String?
   package var group: String?
-  /// Where the file is.
+  /// The path of the file.
   package var path: String?
   package var bytes: UInt64?
   package var digest: String?
-  /// Of a failure.
+  /// The code of a failure.
   package var reason: String?
   package var message: String?
-  /// Of a task that waits.
+  /// When a waiting task is tried again.
   package var nextAttempt: Timestamp?
-  /// What the server said.
+  /// The server's answer.
   package var response: TaskResponse?
-  /// The beginning of a body that is no file, as text: 64 KiB at most. Of a session the newest 100 are kept.
+  /// The beginning of a body that is not the file, as text: at most 64 KiB. A session keeps the newest 100.
   package var body: String?
   package var times: TaskTimes?
-  /// Of `all-delivered` and `group-delivered`: since the one before.
+  /// Tasks finished and failed since the previous such event, for `all-delivered` and `group-delivered`.
   package var finished: Int?
   package var failed: Int?
-  /// Of `events-lost`: the number of the last one that is gone.
+  /// The number of the last event that is gone, for `events-lost`.
   package var lostUpTo: Int64?
 
   package init(_ code: Code, time: Timestamp, of task: TaskRecord? = nil) {
@@ -192,18 +192,18 @@ package struct SessionEvent: Codable, Sendable, Equatable {
   }
 }
 
-/// The head of an answer.
+/// The head of a server's answer.
 package struct TaskResponse: Codable, Sendable, Equatable {
   package var status: Int
-  /// After redirects.
+  /// The URL after redirects.
   package var url: String
   package var contentType: String?
   package var contentLength: UInt64?
   package var etag: String?
   package var lastModified: String?
-  /// `Name: value` lines, in the order in which they came.
+  /// The header lines (`Name: value`) in the order in which they came.
   package var headers: [String]?
-  /// The URLs that led there, the one that was asked for first.
+  /// The URLs of the redirects, the requested one first.
   package var redirects: [String]?
 
   package init(_ head: ResponseHead) {
@@ -215,35 +215,35 @@ package struct TaskResponse: Codable, Sendable, Equatable {
   }
 }
 
-/// Of the last attempt, in milliseconds.
+/// The times of the last attempt, in milliseconds.
 package struct TaskTimes: Codable, Sendable, Equatable {
-  /// From its beginning to the head of the answer; nil where none came.
+  /// The time from the beginning to the head of the answer; `nil` where none came.
   package var response: Int64?
   package var total: Int64
 
   package init(response: Int64?, total: Int64) { (self.response, self.total) = (response, total) }
 }
 
-/// What a session is set to.
+/// The settings of a session.
 package struct SessionSettings: Codable, Sendable, Equatable {
-  /// Transfers at a time, 1 to 64.
+  /// The most transfers at a time, 1 to 64.
   package var transfers: Int?
-  /// Run when there is news and no reader is connected: a program, and its arguments.
+  /// The program, with its arguments, to run when there are events and no reader is connected.
   package var wake: [String]?
-  /// Run when all downloads are done: a program, and its arguments.
+  /// The program, with its arguments, to run when all downloads are done.
   package var hook: [String]?
-  /// The desktop is told when all downloads are done.
+  /// True to notify the desktop when all downloads are done.
   package var notify: Bool?
-  /// A task whose request may be good no more waits until it is answered.
+  /// True when a task whose request may no longer be valid waits until it is answered.
   package var holdsOld: Bool?
   package var limits: TaskLimits?
   package var rules: [ResponseRule]?
-  /// `Name: value` lines of all requests; they go to the origin of each URL only.
+  /// `Name: value` lines for all requests. They are sent only to the origin of each URL.
   package var headers: [String]?
-  /// What servers set is sent back to them, for as long as the agent runs.
+  /// True when cookies that servers set are sent back to them, while the agent runs.
   package var cookies: Bool?
   package var hosts: [HostTrust]?
-  /// `http://host:port` or `socks5h://host:port`; nil for none.
+  /// The proxy, `http://host:port` or `socks5h://host:port`; `nil` for none.
   package var proxy: String?
   package var quota: SessionQuota?
 
@@ -251,7 +251,7 @@ package struct SessionSettings: Codable, Sendable, Equatable {
 
   package init() {}
 
-  /// - Throws: what is wrong with it, for who wrote it.
+  /// - Throws: what is wrong with the settings, for their author.
   package func validate() throws(TaskRequest.Refusal) {
     func refuse(_ message: String) -> TaskRequest.Refusal {
       .init(code: "settings-refused", message: message)
@@ -283,27 +283,27 @@ package struct SessionSettings: Codable, Sendable, Equatable {
   }
 }
 
-/// How one host is trusted, and what it is told.
+/// The trust settings and the credential of one host.
 package struct HostTrust: Codable, Sendable, Equatable {
-  /// A name or an address, without port.
+  /// The name or address of the host, without port.
   package var host: String
-  /// A PEM file of the authorities that may vouch for it, in place of the system's.
+  /// A PEM file of the authorities that may vouch for the host, in place of the system's.
   package var ca: String?
-  /// Its certificate has one of these public keys: `sha256//BASE64`.
+  /// The public keys of which the certificate must have one, as `sha256//BASE64`.
   package var pins: [String]?
-  /// A file with `user:password`, or with a token: it is read for each task. Sent to this host only, over plain http, too.
+  /// A file with `user:password` or a token, read for each task. It is sent only to this host, also over plain http.
   package var credential: String?
 
   package init(_ host: String) { self.host = host }
 }
 
-/// How much a session may hold.
+/// The limits of what a session may hold.
 package struct SessionQuota: Codable, Sendable, Equatable {
-  /// Tasks that have not ended.
+  /// The most tasks that have not ended.
   package var tasks: Int?
-  /// Bytes of unfinished downloads, with what is still to come of those that run.
+  /// The most bytes of unfinished downloads, including what running ones still expect.
   package var bytes: UInt64?
-  /// Bytes of partial files that nothing works at: the oldest go first.
+  /// The most bytes of partial files that nothing works on. The oldest are removed first.
   package var kept: UInt64?
   /// Seconds for which such a partial file is kept.
   package var keptFor: Int?
@@ -314,7 +314,7 @@ package struct SessionQuota: Codable, Sendable, Equatable {
   package init() {}
 }
 
-/// As RFC 3339 text.
+/// Coded as RFC 3339 text.
 extension Timestamp: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -331,9 +331,9 @@ extension Timestamp: Codable {
 }
 
 extension RelativePath {
-  /// What stands for a task in the engine's eyes.
+  /// Makes the path that stands for a task in the engine.
   package init(task number: Int64) { self.init(trusted: Array(String(number).utf8)) }
 
-  /// 0 for a path that stands for none.
+  /// The number of the task; 0 for a path that stands for none.
   package var task: Int64 { Int64(String(decoding: bytes, as: UTF8.self)) ?? 0 }
 }

@@ -1,82 +1,84 @@
-/// A download that a program hands over: as it stands on the control socket, and as its session keeps it.
+/// A download that a program hands over, in the form of the control socket and of the session's store.
 package struct TaskRequest: Codable, Sendable, Equatable {
-  /// What is done where something has the file's name already.
+  /// What to do when the name of the file is taken.
   package enum Existing: String, Codable, Sendable, CaseIterable {
-    /// The task fails, and keeps its bytes.
+    /// The task fails and keeps its bytes.
     case fail
-    /// The new file takes its place, at once.
+    /// The new file replaces the old one at once.
     case replace
     /// The new file gets a name with a number: `a (1).txt`.
     case keepBoth = "keep-both"
   }
 
-  /// `http` or `https`, with its query. Half of what the task is known by.
+  /// The URL (`http` or `https`) with its query. One half of what identifies the task.
   package var url: String
-  /// An absolute path, the other half. A folder ends with `/`: the file then gets the name that the server suggests.
+  /// The destination as an absolute path, the other half. A folder ends with `/`: then the file gets the name that the server
+  /// suggests.
   package var to: String
   package var existing: Existing?
-  /// Makes the directories of `to` that are missing.
+  /// True to create the missing directories of `to`.
   package var makeDirectories: Bool?
-  /// As `sha256:HEX`; nil where nobody knows it.
+  /// The digest as `sha256:HEX`; `nil` where it is not known.
   package var digest: String?
-  /// For progress, where the server tells no length. An answer whose end nothing marks is the file only if it has so many bytes.
+  /// The expected size, for progress where the server gives no length. An answer without a marked end is the file only if it has
+  /// exactly this size.
   package var expectedBytes: UInt64?
   package var priority: TaskPriority?
-  /// `Name: value` lines. They go to the origin of `url` only.
+  /// `Name: value` lines. They are sent only to the origin of `url`.
   package var headers: [String]?
-  /// For the program: what the file is.
+  /// A text for the program: what the file is.
   package var label: String?
-  /// For the program, 4,096 bytes at most.
+  /// Data for the program, at most 4,096 bytes.
   package var userInfo: String?
-  /// For the program: what it belongs to.
+  /// A group for the program: what the file belongs to.
   package var group: String?
-  /// It waits until it is resumed.
+  /// True when the task waits until it is resumed.
   package var suspended: Bool?
-  /// It does not begin before.
+  /// The time before which the task does not begin.
   package var notBefore: Timestamp?
   package var limits: TaskLimits?
-  /// They go before those of the session.
+  /// Rules that come before those of the session.
   package var rules: [ResponseRule]?
-  /// Caches on the way are told to ask the server.
+  /// True to tell caches on the way to ask the server.
   package var ignoreCache: Bool?
-  /// nil for GET. What is no GET is never repeated unless somebody says so.
+  /// The method; `nil` for GET. Other methods are never repeated unless somebody orders it.
   package var method: String?
-  /// Sent with the request; its type is among the headers.
+  /// The body of the request; its type is among the headers.
   package var body: String?
-  /// Bytes that somebody else has fetched.
+  /// Bytes that somebody else has fetched already.
   package var resuming: Resuming?
-  /// The client's own: what was added under it is not added again.
+  /// A key of the client's own: a task with the same key is not added again.
   package var key: String?
 
   package init(url: String, to: String) { (self.url, self.to) = (url, to) }
 
-  /// The first bytes of the file, in another one, and what proves that the server's are the same.
+  /// The first bytes of the file, stored in another file, with a proof that the server's bytes are the same.
   package struct Resuming: Codable, Sendable, Equatable {
-    /// Absolute. It is copied, and stays.
+    /// The absolute path of the file with the bytes. It is copied and stays.
     package var file: String
-    /// Strong, with its quotes.
+    /// The strong ETag with its quotes.
     package var etag: String?
-    /// As the server sent it.
+    /// The Last-Modified header as the server sent it.
     package var lastModified: String?
 
     package init(file: String) { self.file = file }
   }
 
-  /// It may be sent again without harm.
+  /// True when the request may be sent again without harm.
   package var isRepeatable: Bool { method == nil || method == "GET" }
 
-  /// Why a request is not taken.
+  /// Why a request is refused.
   package struct Refusal: Error, Equatable, Sendable {
-    /// Stable.
+    /// A stable code for programs.
     package var code: String
     package var message: String
   }
 
-  /// Bytes of `label` and of `userInfo`.
+  /// The most bytes of `label`, `userInfo`, `group` and `key` each.
   package static let mostText = 4096
   private static let mostURL = 32 << 10
 
-  /// - Throws: what is wrong with a URL, for who wrote it.
+  /// - Throws: what is wrong with the URL, for its author.
   package static func validate(url: String) throws(Refusal) {
     guard URLScheme.remotePrefixes.contains(where: { url.lowercased().hasPrefix($0) }) else {
       throw Refusal(
@@ -97,7 +99,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
     }
   }
 
-  /// - Throws: what is wrong with it, for who wrote it.
+  /// - Throws: what is wrong with the request, for its author.
   package func validate() throws(Refusal) {
     try Self.validate(url: url)
     try Self.validate(headers: headers)
@@ -131,7 +133,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
 }
 
 extension TaskRequest {
-  /// - Throws: which line is none (RFC 9110 5.1, 5.5).
+  /// - Throws: the line that is not a header (RFC 9110 5.1, 5.5).
   package static func validate(headers: [String]?) throws(Refusal) {
     let others = Array("!#$%&'*+-.^_`|~".utf8)
     for line in headers ?? [] {
@@ -140,7 +142,7 @@ extension TaskRequest {
         !name.isEmpty && name.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || others.contains($0) }
       let isValue = line.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
       guard isName, isValue, name.count < line.utf8.count else {
-        // Not its value: it may be a secret.
+        // The message leaves out the value, which may be a secret.
         throw Refusal(
           code: "header-refused",
           message:
@@ -171,11 +173,11 @@ extension TaskRequest {
   }
 }
 
-/// Which of a session's tasks begins first.
+/// The order in which a session's tasks begin.
 package enum TaskPriority: String, Codable, Sendable, CaseIterable {
   case high, normal, low
 
-  /// Smaller goes first.
+  /// The rank of the priority; a smaller one goes first.
   package var rank: Int64 {
     switch self {
     case .high: 0
@@ -185,15 +187,15 @@ package enum TaskPriority: String, Codable, Sendable, CaseIterable {
   }
 }
 
-/// Where a task puts its file.
+/// The place where a task puts its file.
 package struct TaskPlace: Hashable, Sendable {
-  /// Absolute, without a slash at its end but for the root.
+  /// The absolute path of the directory, without a slash at its end except for the root.
   package var directory: String
-  /// nil where the server suggests it.
+  /// The file name; `nil` where the server suggests it.
   package var name: String?
 
-  /// - Parameter path: absolute; ends with `/` for a folder.
-  /// - Returns: nil for a path that has a fault.
+  /// - Parameter path: an absolute path; a folder ends with `/`.
+  /// - Returns: `nil` for a path that cannot be used.
   package init?(_ path: String) {
     guard Self.fault(of: path) == nil else { return nil }
     var parts = Self.parts(of: path)
@@ -201,14 +203,14 @@ package struct TaskPlace: Hashable, Sendable {
     directory = "/" + parts.joined(separator: "/")
   }
 
-  /// By bytes, as the kernel takes it apart.
+  /// Splits by bytes, as the kernel does.
   private static func parts(of path: String) -> [String] {
     path.utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
   }
 
   private static let mostName = 255
 
-  /// Why no file can be put there; nil where one can.
+  /// Returns why no file can be put there; `nil` where one can.
   package static func fault(of path: String) -> String? {
     guard path.hasPrefix("/") else { return "give an absolute path; a folder ends with '/'" }
     if path.utf8.contains(0) { return "a path has no NUL in it" }
@@ -227,7 +229,7 @@ package struct TaskPlace: Hashable, Sendable {
 
   package init(directory: String, name: String?) { (self.directory, self.name) = (directory, name) }
 
-  /// Without repeated slashes; a folder ends with one.
+  /// The path without repeated slashes; a folder ends with one.
   package var text: String { path(name ?? "") }
 
   package func path(_ leaf: String) -> String { directory == "/" ? "/\(leaf)" : "\(directory)/\(leaf)" }

@@ -1,25 +1,25 @@
-/// What happens to a task, with the events of it; nil where nothing does.
+/// The transitions of a task, each with its events; `nil` where nothing changes.
 extension TaskRecord {
   package typealias Transition = (TaskRecord, [SessionEvent])
 
-  /// Seconds that somebody has to say how a task goes on whose request may be good no more.
+  /// Seconds to wait for an answer when the request of a task may no longer be valid.
   package static let answerTime: Int64 = 30
 
-  /// Its turn comes when it has waited long enough.
+  /// Queues the task after it has waited long enough.
   ///
-  /// - Parameter isFresh: its request is taken for good.
+  /// - Parameter isFresh: true when its request counts as valid.
   package func queued(_ terms: TaskTerms, isFresh: Bool = false) -> Transition {
     var task = self
     task.enter(.queued, terms)
-    // What failed before may fail again, and is not told twice then.
+    // A failure may happen again, and is not reported twice then.
     if ![Self.stale, Self.delayed, Self.held].contains(code) { (task.code, task.message) = (code, message) }
     if isFresh { task.fresh = terms.now }
     return (task, [])
   }
 
-  /// It waits for a while whether somebody has a better request for it.
+  /// Lets the task wait for a while, in case a better request for it arrives.
   ///
-  /// - Parameter isHeld: until it is answered, however long that takes.
+  /// - Parameter isHeld: true to wait until it is answered, however long that takes.
   package func asked(_ terms: TaskTerms, isHeld: Bool) -> Transition {
     var task = self
     task.enter(.waiting, terms)
@@ -31,7 +31,7 @@ extension TaskRecord {
     return (task, [SessionEvent(.needsRequest, time: terms.now, of: task)])
   }
 
-  /// A rule holds it at the head of an answer.
+  /// Lets a rule hold the task at the head of an answer.
   package func held(_ terms: TaskTerms, _ response: TaskResponse?) -> Transition? {
     guard state == .running else { return nil }
     var task = self
@@ -42,14 +42,14 @@ extension TaskRecord {
     return (task, [event])
   }
 
-  /// The rules by which it goes on when it was held.
+  /// Returns the rules for a held task that goes on.
   package func rulesOnceReleased(_ response: TaskResponse?) -> [ResponseRule] {
     var rule = ResponseRule(.accept)
     if let status = response?.status { rule.status = [status, 200, 206] }
     return [rule] + (request.rules ?? [])
   }
 
-  /// Its file goes to another place, and it begins there.
+  /// Changes the destination of the file and queues the task.
   package func moved(to: String, _ existing: TaskRequest.Existing?, _ terms: TaskTerms) -> Transition? {
     guard !state.isEnd else { return nil }
     var task = self
@@ -73,7 +73,7 @@ extension TaskRecord {
     return (task, [SessionEvent(.cancelled, time: terms.now, of: task)])
   }
 
-  /// It was at work, and the process ends or has ended.
+  /// Ends the run of a task because the process ends or has ended.
   package func interrupted(_ terms: TaskTerms) -> Transition? {
     guard state == .running else { return nil }
     var task = self
@@ -92,7 +92,7 @@ extension TaskRecord {
     code: "time-over", message: "it was not done within the time that it may take"
   )
 
-  /// Its time is over.
+  /// Fails a task whose time is over.
   package func overdue(_ terms: TaskTerms) -> Transition? {
     guard state.isOpen, let life, min(life.whole, life.stall) <= terms.age else { return nil }
     var task = self

@@ -1,17 +1,17 @@
-/// What becomes of a task that failed.
+/// What happens to a task that failed.
 package enum TaskVerdict: Sendable, Equatable {
-  /// It may be over in a while: tried again.
+  /// The failure may be temporary: try again.
   case wait
-  /// Trying again would not help.
+  /// Trying again would not help: fail.
   case end
-  /// The program has to say how to go on: the server wants other credentials, or a signed URL has expired.
+  /// The program must say how to go on: the server wants other credentials, or a signed URL has expired.
   case ask
 
-  /// The table of failures: by the codes of downloads, of statuses (`http-404`) and of the folder.
+  /// Judges a failure by its code: that of a download, of a status (`http-404`) or of the folder.
   ///
   /// - Parameters:
-  ///   - wrongContents: how often in a row it was not the file that was asked for.
-  ///   - isRepeatable: the request may be sent again without harm; what is not is repeated only where somebody says so.
+  ///   - wrongContents: how often in a row the contents were not those of the requested file.
+  ///   - isRepeatable: true when the request may be sent again without harm. Others are repeated only when somebody orders it.
   package static func judge(
     _ code: String, wrongContents: Int = 0, isRepeatable: Bool = true
   ) -> TaskVerdict {
@@ -22,7 +22,7 @@ package enum TaskVerdict: Sendable, Equatable {
   private static func judge(_ code: String, _ wrongContents: Int) -> TaskVerdict {
     if code == TaskRecord.held || code == "credential-not-readable" { return .ask }
     if let status = HTTPStatus(name: code) {
-      // Also those of proxies: 520 to 530.
+      // These include the statuses of proxies, 520 to 530.
       return status.isTransient || status.code >= 500
         ? .wait : [401, 403].contains(status.code) ? .ask : .end
     }
@@ -38,9 +38,9 @@ package enum TaskVerdict: Sendable, Equatable {
       }
     }
     switch FolderFailure.Code(rawValue: code) {
-    // Another file system: a disk that is not mounted now.
+    // Another file system means that a disk is not mounted now.
     case .noSpace, .quota, .tooManyFiles, .outOfMemory, .otherFileSystem: return .wait
-    // Once may be a fault of the way; the second time it is another file.
+    // The first time may be a fault on the way; the second time it is another file.
     case .digestMismatch, .sizeMismatch, .pieceMismatch, .contentMismatch:
       return wrongContents < 2 ? .wait : .end
     default: return .end

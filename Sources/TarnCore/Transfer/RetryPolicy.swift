@@ -1,15 +1,14 @@
-/// When a failed transfer is tried again: exponential back-off with full jitter; `Retry-After` is honoured up
-/// to a cap. Pure.
+/// Decides when a failed transfer is tried again: exponential back-off with full jitter, and `Retry-After` up to a limit. Pure.
 package struct RetryPolicy: Sendable, Equatable {
-  /// Attempts after the first.
+  /// The number of attempts after the first.
   package var retries: Int
-  /// Seconds: the ceiling of the first pause, doubled for each further one.
+  /// The ceiling of the first pause in seconds, doubled for each further one.
   package var base: Double = 0.5
-  /// Seconds: no ceiling is higher.
+  /// The highest ceiling, in seconds.
   package var most: Double = 30
-  /// Seconds: a server that asks for more is not waited for.
+  /// The most seconds to wait for a server that asks for a pause.
   package var mostAsked: Int64 = 120
-  /// Seconds: a host that is left alone for longer, because nothing came of asking it, is not waited for.
+  /// The most seconds to wait for a host that is left alone because it failed.
   package var mostRest: Int64 = 60
 
   package init(retries: Int) {
@@ -17,16 +16,16 @@ package struct RetryPolicy: Sendable, Equatable {
   }
 
   package enum Verdict: Sendable, Equatable {
-    /// Seconds to wait first.
+    /// Try again after so many seconds.
     case retry(after: Double)
     case giveUp
   }
 
   /// - Parameters:
-  ///   - attempt: attempts made so far, at least 1.
+  ///   - attempt: the attempts so far, at least 1.
   ///   - asked: Retry-After in seconds, or how long the host is left alone.
-  ///   - isResting: it was not asked at all, because it is left alone.
-  ///   - random: in 0..<1.
+  ///   - isResting: true when the host was not asked at all because it is left alone.
+  ///   - random: a number in 0..<1.
   package func judge(
     attempt: Int, isTransient: Bool, asked: Int64?, isResting: Bool = false, random: Double
   ) -> Verdict {

@@ -1,4 +1,4 @@
-/// RFC 4648 4.
+/// Base64 coding (RFC 4648 4).
 package enum Base64 {
   /// - Returns: nil for text that is not Base64 with its padding.
   package static func decode(_ text: [UInt8]) -> [UInt8]? {

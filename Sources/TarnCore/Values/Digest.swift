@@ -1,4 +1,4 @@
-/// The digests that Tarn can check. The raw value is stored in the ledger; never renumber.
+/// The digest algorithms that Tarn can check. The raw value is stored in the ledger; never renumber.
 package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
   case md5 = 1
   case sha1 = 2
@@ -7,7 +7,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
   case sha384 = 5
   case sha512 = 6
 
-  /// Bytes of a digest.
+  /// The length of a digest in bytes.
   package var length: Int {
     switch self {
     case .md5: 16
@@ -31,7 +31,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// Reads the spellings found in the wild: `sha-256`, `SHA256`, `SHA2-256`, ` sha256 `.
+  /// Reads the spellings that occur in practice: `sha-256`, `SHA256`, `SHA2-256`, ` sha256 `.
   package init?(name: String) {
     let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
     let folded = isPlain ? Self.folded(name.utf8) : name.lowercased().filter { $0.isLetter || $0.isNumber }
@@ -46,7 +46,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// The same of a name's bytes; by far the most are told without making them text.
+  /// Reads a name from bytes. The most frequent one is recognised without making it a string.
   package init?(name: UnsafeRawBufferPointer) {
     let usual: StaticString = "sha-256"
     if holdSameBytes(name, UnsafeRawBufferPointer(start: usual.utf8Start, count: usual.utf8CodeUnitCount)) {
@@ -56,7 +56,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// ASCII letters in lower case and digits, nothing else.
+  /// Returns the ASCII letters in lower case and the digits, and nothing else.
   private static func folded(_ name: String.UTF8View) -> String {
     var kept: [UInt8] = []
     for byte in name {
@@ -66,7 +66,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     return String(decoding: kept, as: UTF8.self)
   }
 
-  /// By strength: the strongest one of an entry decides.
+  /// Orders by strength: the strongest digest of an entry decides.
   package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
@@ -85,7 +85,7 @@ package struct Digest: Hashable, Sendable {
     bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
   }
 
-  /// As programs give it: `sha256:HEX`.
+  /// Reads the form that programs use, `sha256:HEX`.
   ///
   /// - Returns: nil for anything else.
   package init?(labelled text: String) {
@@ -94,17 +94,17 @@ package struct Digest: Hashable, Sendable {
     self.init(algorithm, hex: Array(parts[1].utf8))
   }
 
-  /// `sha256:` and the digits.
+  /// The digest in the form `sha256:HEX`.
   package var labelled: String { "\(algorithm.name.filter { $0 != "-" }):\(hex)" }
 
-  /// - Returns: nil when the length is not the algorithm's.
+  /// - Returns: `nil` when the length is not that of the algorithm.
   package init?(_ algorithm: DigestAlgorithm, bytes: [UInt8]) {
     guard bytes.count == algorithm.length else { return nil }
     self.algorithm = algorithm
     self.bytes = bytes
   }
 
-  /// Cuts or fills up with zeros to the algorithm's length.
+  /// Cuts the bytes, or pads them with zeros, to the algorithm's length.
   package init(_ algorithm: DigestAlgorithm, padding bytes: [UInt8]) {
     self.algorithm = algorithm
     let kept = bytes.prefix(algorithm.length)
@@ -157,7 +157,7 @@ package struct Digest: Hashable, Sendable {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// By byte; 255 for what is no digit.
+  /// The values by byte; 255 for a byte that is not a digit.
   private static let hexValues = (0..<256).map { value(ofHexDigit: UInt8($0)) ?? .max }
 
   package static func value(ofHexDigit digit: UInt8) -> UInt8? {

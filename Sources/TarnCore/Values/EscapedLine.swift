@@ -1,6 +1,6 @@
-/// Text as one line of a record: a line feed is written `\n`, a tab `\t`, a backslash `\\`.
+/// Writes a text as one line of a record: a line feed becomes `\n`, a tab `\t`, a backslash `\\`.
 package enum EscapedLine {
-  // By scalars: as characters, a line feed after "\r" would not be found.
+  // Works on scalars: by characters, a line feed after "\r" would not be found.
 
   package static func escape(_ text: String) -> String {
     text.unicodeScalars.map { scalar in
@@ -13,7 +13,7 @@ package enum EscapedLine {
     }.joined()
   }
 
-  /// What `escape` was given. A backslash at the end stands for nothing.
+  /// Reverses `escape`. A backslash at the end is dropped.
   package static func unescape(_ text: Substring.UnicodeScalarView) -> String {
     var plain = String.UnicodeScalarView()
     var isEscaped = false

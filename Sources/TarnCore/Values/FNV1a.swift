@@ -1,4 +1,4 @@
-/// FNV-1a: tells texts apart that nobody made to collide. http://www.isthe.com/chongo/tech/comp/fnv
+/// FNV-1a: distinguishes texts that nobody made to collide. http://www.isthe.com/chongo/tech/comp/fnv
 package struct FNV1a {
   package private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 

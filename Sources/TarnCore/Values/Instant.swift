@@ -1,17 +1,17 @@
-/// A point of the monotonic clock, which never goes back and stands still while the machine sleeps. It means nothing to another
-/// process, nor after a restart of the machine.
+/// A point of the monotonic clock, which never goes back and stands still while the machine sleeps. It is meaningless to another
+/// process and after a restart of the machine.
 package struct Instant: InstantProtocol, Hashable, Sendable {
-  /// From an arbitrary start.
+  /// Nanoseconds from an arbitrary start.
   package let nanoseconds: UInt64
 
   package init(nanoseconds: UInt64 = 0) {
     self.nanoseconds = nanoseconds
   }
 
-  /// After all others.
+  /// A point after all others.
   package static let distantFuture = Instant(nanoseconds: .max)
 
-  /// Stops at the ends of the range.
+  /// Returns the point after a duration, limited to the range.
   package func advanced(by duration: Duration) -> Instant {
     let step = duration.nanoseconds
     let (sum, overflow) =
@@ -27,17 +27,17 @@ package struct Instant: InstantProtocol, Hashable, Sendable {
       : .nanoseconds(-Int64(clamping: nanoseconds - other.nanoseconds))
   }
 
-  /// How long ago another one was; zero where it is yet to come.
+  /// Returns the time since an earlier point; zero when that is yet to come.
   package func elapsed(since earlier: Instant) -> Duration { max(.zero, earlier.duration(to: self)) }
 
-  /// How long until it comes; zero where it has come.
+  /// Returns the time until this point; zero when it has passed.
   package func remaining(at now: Instant) -> Duration { elapsed(since: now) }
 
   package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
 extension Timestamp: InstantProtocol {
-  /// Stops at the ends of the range.
+  /// Returns the moment after a duration, limited to the range.
   package func advanced(by duration: Duration) -> Timestamp {
     let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.nanoseconds)
     return Timestamp(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)
@@ -57,10 +57,10 @@ extension InstantProtocol where Duration == Swift.Duration {
 }
 
 extension Duration {
-  /// As many as there are in 64 bits: some 292 years, which a longer one counts as.
+  /// The longest duration in nanoseconds of 64 bits, some 292 years. A longer one counts as this.
   package static let longest = Duration.nanoseconds(Int64.max)
 
-  /// Whole ones; what does not fit into 64 bits ends at their bounds.
+  /// Whole nanoseconds, limited to 64 bits.
   package var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -76,12 +76,12 @@ extension Duration {
     return attoseconds > 0 ? seconds + 1 : seconds
   }
 
-  /// Whole milliseconds for who waits so long: rounded up, so that nobody wakes too early; not below zero.
+  /// Whole milliseconds for a wait: rounded up, so that no wait ends too early, and never below zero.
   package var milliseconds: Int32 {
     let (whole, rest) = max(0, nanoseconds).quotientAndRemainder(dividingBy: 1_000_000)
     return Int32(clamping: whole + (rest > 0 ? 1 : 0))
   }
 
-  /// Of seconds that may be as many as they like, or none.
+  /// Returns a duration for any number of seconds, limited to 0 and 1e9.
   package static func bounded(seconds: Double) -> Duration { .seconds(max(0, min(seconds, 1e9))) }
 }

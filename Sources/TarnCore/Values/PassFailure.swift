@@ -1,6 +1,6 @@
 /// Why a pass or a command ended without doing its work.
 package struct PassFailure: Error, Sendable, Equatable {
-  /// What the exit status tells (tarn/ExitStatus.swift): those of sysexits.h where one fits.
+  /// The kind of failure by exit status (tarn/ExitStatus.swift): those of sysexits.h where one fits.
   package enum Kind: Int32, Sendable, CaseIterable {
     case usage = 64
     case feedMalformed = 65
@@ -19,15 +19,15 @@ package struct PassFailure: Error, Sendable, Equatable {
   package var kind: Kind
   /// A stable code such as `feed-truncated`.
   package var code: String
-  /// What and where.
+  /// What failed, and where.
   package var message: String
-  /// How to mend it; a command where there is one.
+  /// How to fix it; a command where there is one.
   package var hint: String?
-  /// The option that it is about.
+  /// The option that the failure is about.
   package var option: PassOptions.Name?
-  /// When to come back, in seconds from now.
+  /// Seconds from now after which to try again.
   package var retryAfter: Int64?
-  /// The server itself asked for that; else it is left alone because it failed.
+  /// True when the server itself asked for the pause, false when the host is left alone because it failed.
   package var isAsked = true
 
   package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
@@ -70,7 +70,7 @@ extension PassFailure {
     self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
   }
 
-  /// - Parameter feed: what the feed is called.
+  /// - Parameter feed: the name of the feed.
   package init(_ failure: FeedFailure, feed: String) {
     let place = failure.line.map { line in ":\(line)" + (failure.column.map { ":\($0)" } ?? "") } ?? ""
     let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed

@@ -1,4 +1,4 @@
-/// Bytes per second over the last five seconds or so.
+/// Measures bytes per second over about the last five seconds.
 package struct RateMeter: Sendable {
   private var start: Instant
   private var bytes: UInt64 = 0

@@ -1,10 +1,11 @@
-/// Text without the secrets that somebody put where none belongs.
+/// Removes secrets from text in which they do not belong.
 package enum Redaction {
-  /// Names and passwords in URLs become `***`: `https://***@example.org/feed`. For what was taken: an `@` of a path stays.
+  /// Replaces names and passwords in URLs by `***`: `https://***@example.org/feed`. For addresses that were accepted: an `@` in a
+  /// path stays.
   ///
-  /// - Parameter isCut: more followed, which may have shown that the end is a name or a password.
+  /// - Parameter isCut: true when more text followed, which may have shown that the end is a name or a password.
   package static func text(_ text: String, isCut: Bool = false) -> String {
-    // Bytes: as characters, a mark that combines with the slash would hide it.
+    // Works on bytes: by characters, a mark that combines with the slash would hide it.
     var rest = Array(text.utf8)[...]
     var plain: [UInt8] = []
     while let start = rest.firstRange(of: Array("://".utf8))?.upperBound {
@@ -22,8 +23,8 @@ package enum Redaction {
     return String(decoding: plain + rest, as: UTF8.self)
   }
 
-  /// The same of what was meant to be one address and is none: a password with blanks, slashes and marks in it, one slash or none
-  /// behind the scheme, or no scheme. What stands between a colon and the last `@` may be one.
+  /// Redacts a text that was meant to be an address and is not valid. It may have a password with blanks, slashes and marks, one
+  /// slash or none behind the scheme, or no scheme. Whatever stands between a colon and the last `@` may be a password.
   package static func address(_ address: String) -> String {
     let bytes = Array(address.utf8)
     let scheme = bytes.prefix { Self.schemeCharacters.contains($0) }
@@ -44,7 +45,7 @@ package enum Redaction {
       + Self.text(String(decoding: bytes[at...], as: UTF8.self))
   }
 
-  /// `example.org`, `example.org:8080`.
+  /// Returns whether the text is like `example.org` or `example.org:8080`.
   private static func isHostAndPort(_ authority: ArraySlice<UInt8>) -> Bool {
     let parts = authority.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     return parts.count == 1
@@ -52,7 +53,8 @@ package enum Redaction {
         && parts[0].allSatisfy { Self.schemeCharacters.contains($0) }
   }
 
-  /// Of an address's host, and what stands before it. No quotes: a password may hold them.
+  /// The characters that end the host of an address and what precedes it. Quotes are not among them, since a password may hold
+  /// them.
   package static let ends = Set("/?#".utf8)
 
   private static let schemeCharacters = Set(

@@ -1,5 +1,5 @@
 extension Int {
-  /// The sum, held within the bounds of the type.
+  /// Returns the sum, limited to the range of the type.
   package func addingSaturated(_ other: Int) -> Int {
     let (sum, overflow) = addingReportingOverflow(other)
     guard overflow else { return sum }
@@ -14,7 +14,7 @@ extension Int {
 }
 
 extension UInt64 {
-  /// The sum, at most the largest number: sizes that a feed or a sparse file claims may add up to more.
+  /// Returns the sum, at most the largest number: sizes that a feed or a sparse file claims may add up to more.
   package func addingSaturated(_ other: UInt64) -> UInt64 {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? .max : sum

@@ -1,9 +1,10 @@
-/// What somebody who wrote an unknown word meant.
+/// Finds the word that was meant by an unknown one.
 package enum Spelling {
-  /// The name that is at most a third of the word away, or that the word is the front of. Case makes no difference.
+  /// Returns the nearest name: one that the word is the beginning of, or whose distance is at most a third of the word. Case is
+  /// ignored.
   package static func nearest(_ word: String, _ names: [String]) -> String? {
     let word = word.lowercased()
-    // Nothing that long is a slip, and the distance takes the product of the lengths.
+    // A longer word is no misspelling, and the distance takes time in the product of the lengths.
     guard word.utf8.count <= 64 else { return nil }
     if word.count >= 2, let longer = names.first(where: { $0.hasPrefix(word) }) { return longer }
     let ranked = names.map { (distance: distance(word, $0), name: $0) }.min { $0.distance < $1.distance }
@@ -11,7 +12,7 @@ package enum Spelling {
     return ranked.name
   }
 
-  /// Insertions, deletions, replacements and swaps of neighbouring code points (optimal string alignment).
+  /// Returns the number of insertions, deletions, replacements and swaps of neighbouring code points (optimal string alignment).
   package static func distance(_ left: String, _ right: String) -> Int {
     let left = Array(left.unicodeScalars)
     let right = Array(right.unicodeScalars)

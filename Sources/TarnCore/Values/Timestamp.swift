@@ -1,4 +1,4 @@
-/// A moment: nanoseconds since 1970-01-01T00:00:00Z, the years 1678 to 2262.
+/// A moment in nanoseconds since 1970-01-01T00:00:00Z, in the years 1678 to 2262.
 package struct Timestamp: Hashable, Comparable, Sendable {
   package let nanoseconds: Int64
 
@@ -6,10 +6,10 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     self.nanoseconds = nanoseconds
   }
 
-  /// After all others.
+  /// A moment after all others.
   package static let distantFuture = Timestamp(nanoseconds: .max)
 
-  /// - Returns: nil outside the range.
+  /// - Returns: `nil` outside the range.
   package init?(seconds: Int64, nanoseconds: Int64 = 0) {
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let (sum, overflow2) = scaled.addingReportingOverflow(nanoseconds)
@@ -17,7 +17,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     self.nanoseconds = sum
   }
 
-  /// A date of the proleptic Gregorian calendar in UTC.
+  /// Makes a moment from a date of the proleptic Gregorian calendar in UTC.
   ///
   /// - Returns: nil when a field is out of range (month 1-12, day 1-31 of that month, hour 0-23, minute 0-59,
   ///   second 0-60).
@@ -37,8 +37,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
   /// Whole seconds, rounded down.
   package var seconds: Int64 { floorDivide(nanoseconds, 1_000_000_000) }
 
-  /// `2026-11-21T04:30:00Z` (RFC 3339), whole seconds.
-  /// What `rfc3339` gives, and nothing else.
+  /// Reads the form that `rfc3339` has, and nothing else.
   package init?(rfc3339 text: String) {
     let fields = text.split { "-T:Z".contains($0) }.compactMap { Int($0) }
     guard text.hasSuffix("Z"), text.utf8.count == 20, fields.count == 6 else { return nil }
@@ -47,6 +46,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     )
   }
 
+  /// `2026-11-21T04:30:00Z` (RFC 3339), in whole seconds.
   package var rfc3339: String {
     let civil = Civil(daysSince1970: Int(floorDivide(seconds, 86_400)))
     let second = Int(seconds - floorDivide(seconds, 86_400) * 86_400)
@@ -56,7 +56,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
-  /// Stops at the ends of the range.
+  /// Returns the moment so many seconds later, limited to the range.
   package func adding(seconds: Int64) -> Timestamp {
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     let (sum, overflow2) = nanoseconds.addingReportingOverflow(scaled)
@@ -65,7 +65,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
   }
 }
 
-/// Rounds down; no value overflows.
+/// Divides and rounds down. No value overflows.
 private func floorDivide(_ value: Int64, _ by: Int64) -> Int64 {
   let (quotient, remainder) = value.quotientAndRemainder(dividingBy: by)
   return remainder < 0 ? quotient - 1 : quotient

@@ -1,10 +1,10 @@
-/// The schemes of the addresses that Tarn fetches from. A source in TarnTransfer (`SourceProtocol`) brings the bytes of each.
+/// The URL schemes that Tarn fetches from. A source in TarnTransfer (`SourceProtocol`) fetches the bytes of each.
 package enum URLScheme: String, Sendable, CaseIterable {
   case http
   case https
   case file
 
-  /// A server has the bytes: an address has a host, and may have a port.
+  /// True when the bytes are on a server: the address has a host, and may have a port.
   package var isRemote: Bool {
     switch self {
     case .http, .https: true
@@ -12,10 +12,10 @@ package enum URLScheme: String, Sendable, CaseIterable {
     }
   }
 
-  /// Nobody on the way can read or change what is sent.
+  /// True when nobody on the way can read or change what is sent.
   package var isSecure: Bool { self == .https }
 
-  /// The port that an address means without saying so; nil where there are none.
+  /// The default port; `nil` where there are no ports.
   package var port: Int? {
     switch self {
     case .http: 80
@@ -24,12 +24,12 @@ package enum URLScheme: String, Sendable, CaseIterable {
     }
   }
 
-  /// - Parameter name: as written, without its colon; upper and lower case are the same (RFC 3986 3.1).
+  /// - Parameter name: the scheme without its colon, in upper or lower case (RFC 3986 3.1).
   package init?(_ name: some StringProtocol) {
     self.init(rawValue: name.lowercased())
   }
 
-  /// - Parameter name: in lower case.
+  /// - Parameter name: the scheme in lower case.
   package init?(_ name: [UInt8]) {
     guard let scheme = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(name) }) else {
       return nil
@@ -37,12 +37,12 @@ package enum URLScheme: String, Sendable, CaseIterable {
     self = scheme
   }
 
-  /// How the addresses of servers begin, in lower case: `http://`.
+  /// The beginnings of the addresses of servers in lower case, such as `http://`.
   package static let remotePrefixes = allCases.filter(\.isRemote).map { $0.rawValue + "://" }
 
-  /// All of them, in words: `http, https and file`.
+  /// All schemes in words: `http, https and file`.
   package static let all = words(allCases)
-  /// Those of servers: `http and https`.
+  /// The schemes of servers in words: `http and https`.
   package static let remote = words(allCases.filter(\.isRemote))
 
   private static func words(_ schemes: [URLScheme]) -> String {

@@ -1,27 +1,27 @@
-/// What a watcher told of one folder since somebody last looked: coalesced, and bounded however much is told.
+/// The changes that a watcher reported for one folder since the last look: merged, and bounded however many there are.
 ///
-/// Everything that was told is covered by what comes out. More than `entryLimit` entries of one directory become that
-/// directory, more than `directoryLimit` directories and trees the whole folder: then one look at all costs less than
-/// many at parts. The time is handed in.
+/// The result covers everything that was reported. More than `entryLimit` entries of one directory become that directory. More than
+/// `directoryLimit` directories and trees become the whole folder, since one look at everything then costs less than many at parts.
+/// The caller passes the time.
 package struct DirtySet: Sendable {
-  /// Entries of one directory that are kept apart.
+  /// The most entries of one directory that are kept apart.
   package static let entryLimit = 128
-  /// Directories and trees that are kept apart.
+  /// The most directories and trees that are kept apart.
   package static let directoryLimit = 512
-  /// It is due when nothing was told for so long.
+  /// The set is due when nothing was reported for this long.
   package static let quiet = Duration.milliseconds(100)
-  /// It is due so long after the first that was told, even when more comes all the time.
+  /// The set is due this long after the first report, even when more keep coming.
   package static let longest = Duration.seconds(1)
 
   private enum Contents {
     case entries(Set<RelativePath>)
-    /// All entries of the directory, but not what lies below them.
+    /// All entries of the directory, but nothing below them.
     case all
   }
 
-  /// Told entries by the directory that holds them; nil is the folder itself.
+  /// The reported entries by the directory that holds them; `nil` is the folder itself.
   private var directories: [RelativePath?: Contents] = [:]
-  /// None lies below another.
+  /// The reported trees; none lies below another.
   private var trees: Set<RelativePath> = []
   private var isEverything = false
   private var first: Instant?
@@ -31,12 +31,12 @@ package struct DirtySet: Sendable {
 
   package var isEmpty: Bool { first == nil }
 
-  /// When it is to be taken; nil while it is empty.
+  /// When the set is to be taken; `nil` while it is empty.
   package var dueAt: Instant? {
     first.map { min($0 + Self.longest, last + Self.quiet) }
   }
 
-  /// One entry may have changed.
+  /// Adds one entry that may have changed.
   package mutating func add(path: RelativePath, at now: Instant) {
     touch(now)
     guard !isEverything, !isCovered(path) else { return }
@@ -44,7 +44,7 @@ package struct DirtySet: Sendable {
     case .all: return
     case nil: directories[path.parent] = .entries([path])
     case .entries(var entries):
-      // Out of the dictionary first, so that the set is changed in place.
+      // The set is taken out of the dictionary first, so that it is changed in place.
       directories[path.parent] = .all
       entries.insert(path)
       if entries.count <= Self.entryLimit { directories[path.parent] = .entries(entries) }
@@ -52,7 +52,7 @@ package struct DirtySet: Sendable {
     bound()
   }
 
-  /// Anything at and below a path may have changed; nil is the whole folder.
+  /// Adds a tree: anything at or below the path may have changed. `nil` is the whole folder.
   package mutating func add(tree: RelativePath?, at now: Instant) {
     touch(now)
     guard !isEverything else { return }
@@ -70,13 +70,13 @@ package struct DirtySet: Sendable {
     bound()
   }
 
-  /// What to look at, when it is due; it is empty then. nil before, and while it is empty.
+  /// Returns what to look at when it is due, and empties the set. `nil` before, and while it is empty.
   package mutating func take(at now: Instant) -> DirtyScope? {
     guard let dueAt, now >= dueAt else { return nil }
     return takeAll()
   }
 
-  /// What to look at, due or not; nil while it is empty.
+  /// Returns what to look at, due or not, and empties the set. `nil` while it is empty.
   package mutating func takeAll() -> DirtyScope? {
     guard !isEmpty else { return nil }
     defer { self = DirtySet() }
@@ -124,14 +124,14 @@ package struct DirtySet: Sendable {
   }
 }
 
-/// What to look at in a folder.
+/// The parts of a folder to look at.
 package enum DirtyScope: Equatable, Sendable {
   case everything
-  /// Sorted, nothing twice: single entries; directories with all their entries, but not what lies below these (nil is
-  /// the folder itself); trees with everything below them, none below another.
+  /// Parts, sorted and without duplicates: single entries; directories with all their entries but nothing below these (`nil` is the
+  /// folder itself); trees with everything below them, none below another.
   case parts(paths: [RelativePath], directories: [RelativePath?], trees: [RelativePath])
 
-  /// True when a look at this scope is a look at the entry `path`.
+  /// True when a look at this scope includes the entry `path`.
   package func covers(_ path: RelativePath) -> Bool {
     switch self {
     case .everything: true

@@ -1,17 +1,17 @@
-/// A part of a folder that may not be as recorded.
+/// A part of a folder that may differ from what is recorded.
 package struct Region: Hashable, Sendable {
   package enum Extent: UInt8, Sendable, Comparable {
-    /// What stands at the path.
+    /// The object at the path.
     case itself
-    /// And what stands in the directory there, not what lies below that.
+    /// The object and its direct children.
     case children
-    /// And all that lies below.
+    /// The object and everything below it.
     case tree
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// nil for the folder itself, which is no part of the region: only what lies in it is.
+  /// The path; `nil` for the folder itself, of which only the contents belong to the region.
   package var path: RelativePath?
   package var extent: Extent
 
@@ -33,12 +33,12 @@ package struct Region: Hashable, Sendable {
     }
   }
 
-  /// Whether its path comes first, in the order in which a directory's comes before those of what lies in it.
+  /// True when its path comes first in the order in which a directory precedes its contents.
   package func isAbove(_ other: Region) -> Bool {
     (path?.bytes ?? []).lexicographicallyPrecedes(other.path?.bytes ?? [])
   }
 
-  /// Whether all of another region lies in this one.
+  /// True when this region contains all of another one.
   package func contains(_ other: Region) -> Bool {
     if self == .everything { return true }
     guard let inner = other.path else { return path == nil && other.extent <= extent }

@@ -1,11 +1,11 @@
-/// What is known of one folder that an agent keeps: whether it is seen, what of it has to be looked at, and when. A value,
-/// which is told news and the time.
+/// The state of one folder that an agent keeps: whether it is watched, which parts have to be looked at, and when. A value that is
+/// given events and the time.
 package struct WatchState: Sendable {
-  /// How far apart the looks at everything are, in seconds.
+  /// The time between two looks at everything, in seconds.
   package struct Pace: Sendable, Equatable {
-    /// While the folder is seen: against what inotify does not tell.
+    /// While the folder is watched, for changes that inotify does not report.
     package var rescan: Int64 = 86_400
-    /// While it is not.
+    /// While the folder is not watched.
     package var poll: Int64 = 300
 
     package init() {}
@@ -18,7 +18,7 @@ package struct WatchState: Sendable {
     case blind(WatchBlindness)
   }
 
-  /// Something that the journal has to be told: `watch-lost` or `watch-restored`.
+  /// A note for the journal: `watch-lost` or `watch-restored`.
   package struct Note: Sendable, Equatable {
     package var code: String
     package var detail: String
@@ -27,51 +27,53 @@ package struct WatchState: Sendable {
   private var sight: Visibility
   private var pace: Pace
   private var dirt = DirtySet()
-  /// Since when all of it has to be looked at, whatever was told; nil when nothing asks for that.
+  /// When the need to look at the whole folder arose, whatever was reported; `nil` when there is none.
   private var allSince: Instant? {
     didSet { if allSince == nil { allAfter = Instant() } }
   }
-  /// And not before.
+  /// The earliest time of the next look at the whole folder.
   private var allAfter = Instant()
-  /// What repairs had looked at in vain, and when it is looked at again: nothing else waits for that.
+  /// The regions of repairs that could not finish, and when they are looked at again. Nothing else waits for that.
   private var resting = DirtySet()
   private var restsUntil = Instant()
-  /// What a repair looks at now.
+  /// The regions that a repair looks at now.
   private var taken: [Region] = []
-  /// Repairs that have looked, and bring what they found to be missing.
+  /// The number of repairs that have looked and are fetching what was missing.
   private var bringing = 0
-  /// Ends in a row of those that had looked and were not done.
+  /// The number of repairs in a row that looked, and ended without finishing.
   private var interrupted = 0
-  /// When all of it is to be looked at in any case.
+  /// When the whole folder is looked at in any case.
   private var nextLook: Instant
-  /// When it is to be counted what is in place; nil when that is known.
+  /// When what is in place is to be counted; `nil` when the count is known.
   private var nextCount: Instant?
-  /// What a repair looks at now it only counts.
+  /// True while the repair at work only counts.
   package private(set) var onlyCounts = false
-  /// No repair begins before: the last one took its time, or failed.
+  /// The earliest time of the next repair, because the last one took long or failed.
   private var notBefore = Instant()
-  /// What the last look at everything took; nil before there was one.
+  /// The duration of the last look at everything; `nil` before the first.
   private var lastWhole: Duration?
-  /// When it ended.
+  /// When the last look at everything ended.
   private var lastCount = Instant()
   private var failures = 0
-  /// Paths that were looked at again and again: when last, and how often within a minute of the time before.
+  /// Paths that were looked at again and again: the time of the last look, and the number of looks within a minute of the previous
+  /// one.
   private var repeats: [RelativePath: (last: Instant, count: Int)] = [:]
-  /// Of these, the ones that somebody changes all the time, and when they are to be looked at.
+  /// The paths that change all the time, and when they are to be looked at.
   private var held: [RelativePath: Instant] = [:]
   private var notes: [Note] = []
-  /// Nobody was told of the blindness.
+  /// True when nobody was told of the blindness.
   private var isSilent = false
-  /// The mirror has a journal that stays. Until its first pass has read a feed Tarn makes and removes the folder itself.
+  /// True when the mirror has a permanent journal. Until the first pass has read a feed, Tarn creates and removes the folder
+  /// itself.
   package private(set) var hasJournal: Bool
 
-  /// Seconds: the pause after repairs that failed in a row.
+  /// The pause in seconds after failed repairs in a row.
   private static let backOff = BackOff(base: 1, most: 300)
 
   /// - Parameters:
-  ///   - isWatched: false for a folder that nobody watches: its passes look.
+  ///   - isWatched: false for a folder that is not watched, whose passes find changes.
   ///   - hasJournal: false until `begunJournal`.
-  ///   - random: in 0..<1.
+  ///   - random: a number in 0..<1.
   package init(isWatched: Bool, hasJournal: Bool = true, pace: Pace, now: Instant, random: Double) {
     sight = isWatched ? .starting : .off
     self.hasJournal = hasJournal
@@ -87,7 +89,7 @@ package struct WatchState: Sendable {
     case .dirty(let path): note(path, now: now)
     case .tree(let path):
       dirt.add(tree: path, at: now)
-      // What kept repairs out may be over with the folder's mode: the next one waits a moment, not as long as those before.
+      // The obstacle may be gone with a change of the folder's mode: the next repair waits a moment, not as long as those before.
       if path == nil, failures > 0 {
         failures = 1
         notBefore = min(notBefore, now + .seconds(Self.backOff.ceiling(failures)))
@@ -101,7 +103,7 @@ package struct WatchState: Sendable {
       isSilent = false
       allSince = now
       allAfter = now
-      // What kept repairs from looking may be over with it.
+      // The reason for failed repairs may be gone as well.
       if failures > 0 { (failures, notBefore) = (0, now) }
     case .blind(let blindness):
       if case .blind(let before) = sight, before.code == blindness.code {
@@ -111,12 +113,12 @@ package struct WatchState: Sendable {
       isSilent = isNoLoss(blindness)
       if !isSilent { note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)") }
       sight = .blind(blindness)
-      // Who is blinded again and again is not put off by it.
+      // A folder that is blinded again and again must not postpone the next look.
       nextLook = min(nextLook, Self.moment(now, seconds: pace.poll, random: random))
     }
   }
 
-  /// A folder that was not there yet was not lost, nor one that a first pass made and took back.
+  /// True for a folder that did not exist yet, or that a first pass created and removed.
   private func isNoLoss(_ blindness: WatchBlindness) -> Bool {
     switch blindness.code {
     case .gone: sight == .starting || !hasJournal
@@ -125,14 +127,14 @@ package struct WatchState: Sendable {
     }
   }
 
-  /// The mirror follows a feed: what its journal is told stays there.
+  /// Tells that the mirror follows a feed: what its journal is told stays there.
   package mutating func begunJournal() { hasJournal = true }
 
   private mutating func note(_ code: String, _ detail: String) {
     notes.append(Note(code: code, detail: detail))
   }
 
-  /// What the journal has to be told since the last call.
+  /// Returns the notes for the journal since the last call.
   package mutating func takeNotes() -> [Note] {
     defer { notes = [] }
     return notes
@@ -140,22 +142,23 @@ package struct WatchState: Sendable {
 
   // MARK: - Repairs
 
-  /// No directory was found in its place: worth asking for as soon as a pass has been there.
+  /// True when no directory was found at its path. The folder is worth asking for as soon as a pass has been there.
   package var isMissing: Bool {
     guard case .blind(let blindness) = sight else { return false }
     return blindness.code == .gone || isSilent
   }
 
-  /// Nothing changed since the last look at it, as far as anybody can tell.
+  /// True when nothing has changed since the last look, as far as is known.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
     return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && bringing == 0
       && resting.isEmpty
   }
 
-  /// Until a repair is due, zero when it is; nil while one looks at the folder, and for a folder that nobody watches.
+  /// Returns the time until a repair is due, zero when it is. `nil` while one looks at the folder, and for a folder that is not
+  /// watched.
   ///
-  /// - Parameter isReading: a pass is at work that has not looked at the folder so far, and will.
+  /// - Parameter isReading: true while a pass is at work that has not looked at the folder yet, and will.
   package func wait(now: Instant, isReading: Bool = false) -> Duration? {
     guard sight != .off, taken.isEmpty else { return nil }
     var due = Instant.distantFuture
@@ -169,17 +172,17 @@ package struct WatchState: Sendable {
     return due.remaining(at: now)
   }
 
-  /// Two looks at everything at a time are one too many, unless they are short.
+  /// Returns whether everything may be looked at now. Two such looks at a time are one too many, unless they are short.
   private func looksAtAll(beside isReading: Bool) -> Bool {
     !isReading || lastWhole.map { $0 <= Self.shortLook } ?? false
   }
 
   private static let shortLook = Duration.seconds(1)
 
-  /// A repair begins.
+  /// Begins a repair.
   ///
-  /// - Parameter isReading: a pass is at work that has not looked at the folder so far, and will.
-  /// - Returns: what it has to look at; empty when nothing is due.
+  /// - Parameter isReading: true while a pass is at work that has not looked at the folder yet, and will.
+  /// - Returns: the regions that the repair has to look at; empty when nothing is due.
   package mutating func begin(now: Instant, isReading: Bool = false) -> [Region] {
     guard wait(now: now, isReading: isReading) == .zero else { return [] }
     release(now: now)
@@ -190,7 +193,7 @@ package struct WatchState: Sendable {
       return []
     }
     let isWhole = mayBeWhole && (allSince != nil && now >= allAfter || now >= nextLook)
-    // What changed goes first, and counts once it is done.
+    // Changes go first; the count comes when they are done.
     onlyCounts = !isWhole && scope == nil
     taken = isWhole || onlyCounts ? [.everything] : scope?.regions ?? []
     if taken == [.everything] { (allSince, nextCount) = (nil, nil) }
@@ -200,11 +203,11 @@ package struct WatchState: Sendable {
 
   // MARK: Paths that change all the time
 
-  /// So many looks at one path within a minute of each other, and it has to wait: who keeps writing into a mirrored file
-  /// would fill the trash.
+  /// The most looks at one path within a minute of each other before it has to wait. A program that keeps writing into a mirrored
+  /// file would fill the trash.
   private static let mostRepeats = 32
   private static let repeatSpan = Duration.seconds(60)
-  /// Seconds.
+  /// The pauses of a path that changes all the time, in seconds.
   private static let holding = BackOff(base: 5, most: 300)
   private static let mostCounted = 4096
 
@@ -238,26 +241,26 @@ package struct WatchState: Sendable {
     }
   }
 
-  /// How long a path waits that was looked at so often.
+  /// Returns how long a path waits after so many looks.
   private static func pause(after count: Int) -> Duration {
     .seconds(holding.ceiling(count - mostRepeats + 1))
   }
 
-  /// How long after it a look counts as the first one again.
+  /// Returns the time after which a look counts as the first one again.
   private static func span(after count: Int) -> Duration {
     count < mostRepeats ? repeatSpan : repeatSpan + pause(after: count)
   }
 
   // MARK: The end of a repair
 
-  /// It has ended.
+  /// Ends a repair.
   ///
   /// - Parameters:
-  ///   - isDone: it looked at all that it was to look at. Otherwise that is still to be done, after a pause.
-  ///   - isBusy: somebody else holds the folder, or it was stopped: the pauses do not grow.
-  ///   - wantsCount: what is in place has to be counted anew, by a look at everything.
-  ///   - looked: what the look took; transfers, which may take hours, are none of it.
-  ///   - random: in 0..<1.
+  ///   - isDone: true when it looked at everything it was to look at. Otherwise that remains to be done, after a pause.
+  ///   - isBusy: true when another process holds the folder, or the repair was stopped: the pauses do not grow.
+  ///   - wantsCount: true when what is in place has to be counted anew, by a look at everything.
+  ///   - looked: the duration of the look, without transfers, which may take hours.
+  ///   - random: a number in 0..<1.
   package mutating func end(
     isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, looked duration: Duration = .zero,
     now: Instant,
@@ -281,7 +284,7 @@ package struct WatchState: Sendable {
     let isWhole = taken.contains(.everything)
     failures = 0
     taken = []
-    // Half of the time at most, whatever somebody does to the folder.
+    // Looks take at most half of the time, whatever happens in the folder.
     notBefore = now + duration
     guard isWhole else { return }
     (lastWhole, lastCount) = (duration, now)
@@ -293,26 +296,26 @@ package struct WatchState: Sendable {
     nextCount = min(nextCount ?? .distantFuture, max(now, lastCount + pause))
   }
 
-  /// The repair at work has looked at all of its regions, and brings what is missing there: another one may look meanwhile.
-  /// `brought` tells its end.
+  /// Tells that the repair at work has looked at all of its regions and fetches what is missing there. Another one may look
+  /// meanwhile. `brought` ends it.
   ///
-  /// - Parameter duration: what the look took.
+  /// - Parameter duration: the duration of the look.
   package mutating func beginBringing(looked duration: Duration, now: Instant, random: Double) {
     guard !taken.isEmpty else { return }
     bringing += 1
     endLook(took: duration, now: now, random: random)
   }
 
-  /// A repair that had looked has ended.
+  /// Ends a repair that had looked.
   ///
   /// - Parameters:
-  ///   - regions: that it was about.
-  ///   - isDone: otherwise they are to be looked at again, after a moment; after a longer one each time.
+  ///   - regions: the regions of the repair.
+  ///   - isDone: false to look at them again after a pause, which grows each time.
   ///   - wantsCount: as for `end`.
   package mutating func brought(_ regions: [Region], isDone: Bool, wantsCount: Bool, now: Instant) {
     bringing = max(0, bringing - 1)
     guard !isDone else {
-      // Others say nothing of what rests.
+      // Other repairs say nothing about the regions that rest.
       if resting.isEmpty, allSince == nil { interrupted = 0 }
       if wantsCount { wantCount(now: now) }
       return
@@ -338,17 +341,17 @@ package struct WatchState: Sendable {
     }
   }
 
-  /// Between two countings at least.
+  /// The shortest time between two counts.
   private static let leastCount = Duration.seconds(1)
 
-  /// A pass has looked at everything.
+  /// Tells that a pass has looked at everything.
   ///
-  /// - Parameter since: when it began to.
+  /// - Parameter since: when it began to look.
   package mutating func looked(since: Instant, now: Instant, random: Double) {
     if case .watching(let ready) = sight, ready > since { return }
-    // What it found missing it brings.
+    // The pass itself fetches what it found missing.
     interrupted = 0
-    // What asks for it since then was not seen by that pass.
+    // A request made since then was not seen by that pass.
     if let allSince, allSince > since { return }
     allSince = nil
     looked(now: now, random: random)
@@ -370,10 +373,10 @@ package struct WatchState: Sendable {
 
   // MARK: - Status
 
-  /// The reason of who has not begun to watch so far.
+  /// The reason shown until watching has begun.
   package static let starting = "starting to watch"
 
-  /// The words of the status document.
+  /// The words for the status document.
   package var status: (mode: String, reason: String) {
     switch sight {
     case .off: ("off", "the next pass finds local changes")
@@ -391,14 +394,14 @@ package struct WatchState: Sendable {
 
   // MARK: - Time
 
-  /// Three to five quarters of a period on, so that mirrors do not look all at once.
+  /// Returns a moment after three to five quarters of a period, so that mirrors do not all look at once.
   private static func moment(_ now: Instant, seconds: Int64, random: Double) -> Instant {
     now + .seconds(Double(seconds) * (0.75 + random / 2))
   }
 }
 
 extension DirtyScope {
-  /// None lies in another one.
+  /// The regions of the scope; none lies in another one.
   package var regions: [Region] {
     switch self {
     case .everything: [.everything]

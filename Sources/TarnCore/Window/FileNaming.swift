@@ -4,9 +4,9 @@ package struct FileNaming: Sendable {
   private let rule: PathRule
 
   /// - Parameters:
-  ///   - identity: eight hexadecimal digits.
+  ///   - identity: eight hexadecimal digits that identify the item.
   ///   - feed: the title of the feed.
-  ///   - rule: with `portable`, what other systems refuse is replaced, too.
+  ///   - rule: the path rule; with `portable`, what other systems refuse is replaced, too.
   package init(_ enclosure: Enclosure, identity: [UInt8], feed: [UInt8] = [], rule: PathRule) {
     self.rule = rule
     let last = Self.lastSegment(enclosure.sources.first?.url ?? "")
@@ -28,8 +28,8 @@ package struct FileNaming: Sendable {
 
   package subscript(field: NameTemplate.Field) -> [UInt8] { values[field] ?? [] }
 
-  /// A segment as every system takes it, where this is wanted: also the template's own text. What is the name of a device of
-  /// Windows gets an underscore, and so does what begins like an option.
+  /// Returns a segment, also of the template's own text, in the form that every system accepts, where the rule asks for it. The
+  /// name of a Windows device gets an underscore, and so does what begins like an option.
   func portable(_ segment: [UInt8]) -> [UInt8] {
     guard rule.portable else { return segment }
     var named = Self.safe(segment, rule)
@@ -44,7 +44,7 @@ package struct FileNaming: Sendable {
     return named
   }
 
-  /// Of a URL's path, percent-decoded once; empty when there is none.
+  /// Returns the last segment of a URL's path, percent-decoded once; empty when there is none.
   private static func lastSegment(_ url: String) -> [UInt8] {
     let afterScheme = url.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
       .dropFirst(3)
@@ -66,7 +66,7 @@ package struct FileNaming: Sendable {
     return decoded
   }
 
-  /// Of the URL unless it names a program on the server, else by the media type, else `bin`.
+  /// Returns the extension of the URL unless it names a program on the server, else that of the media type, else `bin`.
   private static func ext(_ name: [UInt8], mediaType: [UInt8]?) -> [UInt8] {
     let typed = mediaType.flatMap { extensions[String(decoding: $0, as: UTF8.self)] }
     guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else {
@@ -102,7 +102,7 @@ package struct FileNaming: Sendable {
 
   private static let unportable = Set("\\:*?\"<>|".unicodeScalars)
 
-  /// Slashes become hyphens; control and bidi characters and what is no UTF-8 go.
+  /// Replaces slashes by hyphens, and removes control and bidi characters and what is not UTF-8.
   private static func safe(_ bytes: [UInt8], _ rule: PathRule) -> [UInt8] {
     var text: [UInt8] = []
     for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
@@ -117,7 +117,7 @@ package struct FileNaming: Sendable {
     return tidy(text)
   }
 
-  /// Runs of blanks become one, none at the ends, no dots at the beginning and no blanks or dots at the end.
+  /// Merges runs of blanks, and removes blanks and dots at both ends.
   static func tidy(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     for byte in bytes where byte != 0x20 || (text.last ?? 0x20) != 0x20 { text.append(byte) }
@@ -127,7 +127,7 @@ package struct FileNaming: Sendable {
     return Array(middle)
   }
 
-  /// At most so many bytes, cut between characters.
+  /// Returns at most so many bytes, cut between characters.
   static func cut(_ bytes: [UInt8], to count: Int) -> [UInt8] {
     guard bytes.count > count else { return bytes }
     var end = max(0, count)

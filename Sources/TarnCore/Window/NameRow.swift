@@ -1,35 +1,35 @@
-/// The name that a file of a window (RSS, Atom, JSON Feed) got at first sight, and what it is known by again.
+/// The name that a file of a window (RSS, Atom, JSON Feed) got at first sight, and the values by which it is recognised.
 package struct NameRow: Sendable, Equatable {
   /// How a file of a window was recognised.
   package enum Rule: String, Sendable, CaseIterable {
-    /// Seen for the first time.
+    /// The file was seen for the first time.
     case new
-    /// By the item's guid.
+    /// The file has the guid of a known item.
     case guid
-    /// By its URL, without the query where that is enough to tell it from the others of the feed.
+    /// The file has a known URL, without the query where that is enough to tell it from the others of the feed.
     case url
-    /// By the item's title and date.
+    /// The file has the title and date of a known item.
     case titleDate = "title-date"
-    /// The mirror follows another feed by now, and that one does not name it.
+    /// The mirror now follows another feed, which does not name the file.
     case earlierFeed = "earlier-feed"
   }
 
-  /// Below the folder.
+  /// The path below the folder.
   package var path: RelativePath
   package var guid: [UInt8]?
   /// The number of the file within its item, from 0.
   package var ordinal: Int
-  /// Its URL without query and fragment.
+  /// The URL without query and fragment.
   package var place: [UInt8]
-  /// Its URL when the place was last another.
+  /// The full URL when `place` last changed; the present one for a place that several files share.
   package var url: [UInt8]
-  /// Of the item, at first sight; may be empty.
+  /// The title of the item at first sight; may be empty.
   package var title: [UInt8]
-  /// Of the item, at first sight.
+  /// The date of the item at first sight.
   package var date: Timestamp?
-  /// When it was seen first; of an item without a date at most what its neighbours in the feed tell (`WindowOrder`).
+  /// When the file was first seen; for an item without a date, at most what its neighbours in the feed show (`WindowOrder`).
   package var first: Timestamp
-  /// How it was last recognised.
+  /// How the file was last recognised.
   package var rule: Rule
 
   package init(
@@ -47,10 +47,10 @@ package struct NameRow: Sendable, Equatable {
     self.rule = rule
   }
 
-  /// Whether its date tells its age: one that is still to come does not.
+  /// Returns whether the date shows the age; a date in the future does not.
   package func hasDate(by now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
 
-  /// What its age is counted from. A date that is still to come says nothing: no file is younger than its first sight.
+  /// Returns the time that the age is counted from. A date in the future does not count: no file is younger than its first sight.
   package static func age(date: Timestamp?, first: Timestamp, now: Timestamp) -> Timestamp {
     guard let date, date <= now else { return first }
     return date

@@ -1,19 +1,19 @@
-/// How the files of a window are named (`--template`): text with fields in braces, `/` makes directories.
+/// The template for the names of a window's files (`--template`): text with fields in braces, where `/` makes directories.
 ///
-/// A field without a value takes along what belongs to it: the letters that touch it, and the separator that parts it
-/// from the rest. `S{season}E{episode} - {title}` of an item without numbers is its title.
+/// A field without a value takes along what belongs to it: the letters that touch it, and the separator between it and the rest.
+/// `S{season}E{episode} - {title}` becomes the title for an item without numbers.
 package struct NameTemplate: Sendable, Equatable {
   package enum Field: String, Sendable, CaseIterable {
-    /// `2026-11-21`: the day of the item in UTC; nothing when it has none.
+    /// The day of the item in UTC, such as `2026-11-21`; empty when it has none.
     case date
     case title
-    /// Without a dot.
+    /// The extension without a dot.
     case ext
     /// Eight hexadecimal digits of the item's identity.
     case id8
     /// The last segment of the URL's path, without its extension.
     case name
-    /// The number of the season, and of the episode, as the feed writes it; nothing when it gives none.
+    /// The number of the season or the episode as the feed writes it; empty when it gives none.
     case season, episode
     /// The item's own identity; the same as `id8` when it has none.
     case guid
@@ -26,8 +26,8 @@ package struct NameTemplate: Sendable, Equatable {
     case field(Field)
   }
 
-  /// Part of a segment: what touches one another, and the blanks and punctuation in front of it. It is left out as a whole
-  /// when it has fields and none of them has a value.
+  /// A part of a segment: adjoining pieces, with the blanks and punctuation before them. It is left out when it has fields and none
+  /// of them has a value.
   private struct Group: Sendable, Equatable {
     var separator: [UInt8] = []
     var pieces: [Piece] = []
@@ -40,7 +40,7 @@ package struct NameTemplate: Sendable, Equatable {
     }
   }
 
-  /// `{date} {title}.{ext}`, without the date where an item has none.
+  /// The standard, `{date} {title}.{ext}`, without the date where an item has none.
   package static let standard = NameTemplate(segments: [
     [
       Group(pieces: [.field(.date)]), Group(separator: [0x20], pieces: [.field(.title)]),
@@ -49,7 +49,7 @@ package struct NameTemplate: Sendable, Equatable {
   ])
 
   private let segments: [[Group]]
-  /// The template names no extension: each file keeps its own.
+  /// True when the template names no extension, so that each file keeps its own.
   private let addsExt: Bool
 
   private init(segments: [[Group]]) {
@@ -57,10 +57,11 @@ package struct NameTemplate: Sendable, Equatable {
     addsExt = false
   }
 
-  /// A text that does not end in a name with `{ext}` gets it: a file without it is of no kind.
+  /// Reads a template. If its last name lacks `{ext}`, it is added, since a file without an extension has no kind.
   ///
-  /// - Returns: nil for an unknown field, a lone brace, a path that is absolute or has an empty, `.` or `..` segment, and a text without any of
-  ///   `{title}`, `{name}`, `{guid}` and `{id8}`, which would give every file one name.
+  /// - Returns: `nil` for an unknown field, a lone brace, and a path that is absolute or has an empty, `.`, `..` or `.tarn`
+  ///   segment. Also for a text without any of `{title}`, `{name}`, `{guid}` and `{id8}`, which would give every file the same
+  ///   name.
   package init?(_ text: String) {
     guard Self.isPath(text), !text.utf8.contains(0) else { return nil }
     var segments: [[Group]] = []
@@ -79,7 +80,7 @@ package struct NameTemplate: Sendable, Equatable {
     self.segments = segments
   }
 
-  /// All fields, for a person.
+  /// All fields, for people.
   package static var fields: String { Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: " ") }
 
   private static func isPath(_ text: String) -> Bool {
@@ -88,12 +89,12 @@ package struct NameTemplate: Sendable, Equatable {
     }
   }
 
-  /// What would be taken in place of a text that is none.
+  /// Returns what is accepted in place of an invalid text.
   package static func help(for text: String) -> String {
     isPath(text) ? help : "a path below the mirror's folder: none of its names is empty, '.', '..' or '.tarn'"
   }
 
-  /// What a template can be made of, for a message.
+  /// The parts of a template, for a message.
   package static var help: String {
     "text with " + Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
       + " in it, one of {title}, {name}, {guid} and {id8} at least"
@@ -131,12 +132,12 @@ package struct NameTemplate: Sendable, Equatable {
 
   private static let separators = Array(" -_.,;:|+~".utf8)
 
-  /// Bytes of a segment, so that ` [12345678]` and an underscore can still be put in.
+  /// The most bytes of a segment, so that ` [12345678]` and an underscore still fit.
   private static let longest = PathRule.maximumSegment - 12
 
-  /// The path for one file; every value is made safe first.
+  /// Returns the path for one file. Every value is made safe first.
   ///
-  /// - Parameter mark: put in brackets before the extension, so that two names differ.
+  /// - Parameter mark: text put in brackets before the extension, so that two names differ.
   package func path(_ values: FileNaming, mark: [UInt8]? = nil) -> [UInt8] {
     var path: [[UInt8]] = []
     for groups in segments.dropLast() {
@@ -145,7 +146,7 @@ package struct NameTemplate: Sendable, Equatable {
     }
     var last = Self.text(of: segments.last ?? [], values)
     let ending = [UInt8(ascii: ".")] + values[.ext]
-    // `{title}.mp3` has it already.
+    // `{title}.mp3` has the extension already.
     if addsExt, last.dropLast(ending.count).suffix(ending.count).elementsEqual(ending) {
       last.removeLast(ending.count)
     }
@@ -159,7 +160,7 @@ package struct NameTemplate: Sendable, Equatable {
   private static func text(of groups: [Group], _ values: FileNaming) -> [UInt8] {
     var text: [UInt8] = []
     for (index, group) in groups.enumerated() where !group.isLeftOut(values) {
-      // The dot of an extension stays whatever is left out before it.
+      // The dot of an extension stays, whatever is left out before it.
       if index == 0 || !text.isEmpty || group.pieces == [.field(.ext)] { text += group.separator }
       for piece in group.pieces {
         switch piece {

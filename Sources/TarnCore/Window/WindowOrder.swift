@@ -1,30 +1,30 @@
-/// Which files of a window are newer: by their dates, and by the order of the feed where dates do not tell.
+/// The order of a window's files by age: by their dates, and by the order of the feed where the dates do not decide.
 ///
-/// Feeds name the newest item first. One whose dates mostly rise runs the other way.
+/// Feeds name the newest item first. A feed whose dates mostly rise runs the other way.
 package struct WindowOrder: Sendable {
-  /// In the order of the feed; nil for an item without a date that can be read.
+  /// The dates in the order of the feed; `nil` for an item without a readable date.
   private let dates: [Timestamp?]
   private let runsBackwards: Bool
 
-  /// - Parameter dates: of the files, in the order of the feed; none of them still to come.
+  /// - Parameter dates: the dates of the files, in the order of the feed; none is in the future.
   package init(dates: [Timestamp?]) {
     self.dates = dates
-    // What is on top may be pinned there.
+    // The item on top may be pinned there.
     let told = dates.dropFirst().compactMap { $0 }
     let rising = zip(told, told.dropFirst()).count { $0 < $1 }
     let falling = zip(told, told.dropFirst()).count { $0 > $1 }
     runsBackwards = rising > falling
   }
 
-  /// The smaller, the newer, of files of one age.
+  /// Returns the rank among files of the same age; a smaller one is newer.
   package func rank(of index: Int) -> Int { runsBackwards ? dates.count - 1 - index : index }
 
-  /// When files without a date that are seen now count as seen first: no file is newer than the item with a date that the
-  /// feed holds for newer, and none is older than what stands below it. Some nanoseconds keep their order once the feed names
-  /// them no more.
+  /// Returns when files without a date that are seen now count as first seen. No file is newer than the next newer item with a date
+  /// in the feed, and none is older than what stands below it. A few nanoseconds keep their order when the feed no longer names
+  /// them.
   ///
-  /// - Parameter known: for each file of the feed, when it was seen first; nil for one with a date, and for one that is new.
-  /// - Returns: for each file of the feed.
+  /// - Parameter known: when each file of the feed was first seen; `nil` for a file with a date, and for a new one.
+  /// - Returns: the time for each file of the feed.
   package func firstSights(known: [Timestamp?], now: Timestamp) -> [Timestamp] {
     let indices = runsBackwards ? Array(dates.indices.reversed()) : Array(dates.indices)
     var newer: [Timestamp?] = []
@@ -33,7 +33,7 @@ package struct WindowOrder: Sendable {
       last = dates[index] ?? last
       newer.append(last)
     }
-    // An item on top of all may be pinned there. Where nothing below it has a date, it tells the age of nothing.
+    // An item on top of all others may be pinned there. If no item below it has a date, it says nothing about their age.
     let lowestDated = indices.last { dates[$0] != nil }
     let datesTell = lowestDated != indices.first
     let begin = beginning(known.compactMap { $0 }.max(), now)
@@ -51,7 +51,8 @@ package struct WindowOrder: Sendable {
     return sights
   }
 
-  /// Files are told apart by seconds, and those of one second by their order: what comes after others comes in another one.
+  /// Returns the time for new files. Files are ordered by seconds and within a second by position, so later files get another
+  /// second.
   private func beginning(_ latest: Timestamp?, _ now: Timestamp) -> Timestamp {
     guard let latest, (0..<60).contains(latest.seconds - now.seconds) else { return now }
     return Timestamp(seconds: latest.seconds + 1) ?? now

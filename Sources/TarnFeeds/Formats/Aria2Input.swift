@@ -1,12 +1,12 @@
 import TarnCore
 
-/// The input file of aria2 (`aria2c -i`): the URLs of a file on one line, parted by tabs, and below them
-/// indented options. `out`, `dir` and `checksum` are understood, others change nothing.
+/// The input file of aria2 (`aria2c -i`): the URLs of a file on one line, separated by tabs, and indented options below them.
+/// `out`, `dir` and `checksum` are understood; others change nothing.
 struct Aria2Input: FeedFormat {
   var name: String { "aria2 input file" }
   var kind: FeedKind { .list }
 
-  /// URLs first, and an option somewhere; without options it is a `URLList`.
+  /// Recognises URLs followed by an option somewhere; without options it is a `URLList`.
   func recognises(_ head: [UInt8]) -> Bool {
     var hasURL = false
     for line in head.split(separator: 0x0A) {
@@ -49,7 +49,7 @@ struct Aria2Input: FeedFormat {
     return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
   }
 
-  /// `name=value`; nil when it is not so.
+  /// Reads `name=value`; `nil` for anything else.
   private static func option(_ text: [UInt8]) -> (name: String, value: [UInt8])? {
     let name = text.prefix { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
     guard !name.isEmpty, name.endIndex < text.endIndex, text[name.endIndex] == UInt8(ascii: "=") else {
@@ -59,7 +59,7 @@ struct Aria2Input: FeedFormat {
   }
 }
 
-/// One line of URLs and its options.
+/// A line of URLs with its options.
 private struct Aria2Download {
   private let urls: [URLReference]
   private let shown: [UInt8]
@@ -69,7 +69,7 @@ private struct Aria2Download {
   /// Why the checksum cannot be used.
   private var fault: (code: String, reason: String)?
 
-  /// - Returns: nil when a part of the line is no absolute URL.
+  /// - Returns: `nil` when a part of the line is not an absolute URL.
   init?(_ line: [UInt8]) {
     let references = line.split(separator: 0x09).map { trimmed($0) }.filter { !$0.isEmpty }
     urls = references.map { URLReference($0) }
@@ -79,7 +79,7 @@ private struct Aria2Download {
     else { return nil }
   }
 
-  /// The last one of a name holds.
+  /// Sets an option; a later one of the same name replaces it.
   mutating func set(_ name: String, _ value: [UInt8]) {
     switch name {
     case "out": out = value
@@ -89,7 +89,7 @@ private struct Aria2Download {
     }
   }
 
-  /// `sha-256=hex`.
+  /// Reads a checksum such as `sha-256=hex`.
   private mutating func takeChecksum(_ value: [UInt8]) {
     let parts = value.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
     digest = nil
@@ -109,7 +109,7 @@ private struct Aria2Download {
       digests: digest.map { [$0] } ?? [], fault: fault, in: context)
   }
 
-  /// The directory without `./` in front and slashes at its end.
+  /// The directory without a leading `./` and trailing slashes.
   private var below: [UInt8] {
     var bytes = ListedFile.withoutDot(directory)
     while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }

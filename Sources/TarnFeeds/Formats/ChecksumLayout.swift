@@ -1,18 +1,18 @@
 import TarnCore
 
-/// How a checksum list is written, as a whole.
+/// The layout of a whole checksum list.
 enum ChecksumLayout: Equatable {
-  /// Each line shows by itself what it is.
+  /// Each line can be read by itself.
   case lines
-  /// The name stands before the digest, in all lines.
+  /// The name precedes the digest in all lines.
   case nameFirst
-  /// One digest without a name: that of the file whose name is the list's own without its ending.
+  /// One digest without a name, for the file whose name is that of the list without its ending.
   case digestAlone(ChecksumLine.ListedDigest)
 
   /// - Parameters:
-  ///   - head: of the document, at most `FeedInput.headSize` bytes.
-  ///   - name: of the document.
-  /// - Returns: nil when it is no checksum list.
+  ///   - head: the first bytes of the document, at most `FeedInput.headSize`.
+  ///   - name: the name of the document.
+  /// - Returns: `nil` when it is not a checksum list.
   init?(_ head: [UInt8], name: [UInt8]) {
     guard head.first(where: { !isBlank($0) }) != UInt8(ascii: "<") else { return nil }
     var lines = head.split(separator: 0x0A)
@@ -48,7 +48,7 @@ enum ChecksumLayout: Equatable {
     return found
   }
 
-  /// git lists its references as checksum lists do their files.
+  /// Returns whether a name is one of git's references, which git lists in the form of checksum lists.
   private static func isReference(_ name: [UInt8]) -> Bool {
     name.begins(with: "refs/") || name.elementsEqual("HEAD".utf8)
   }
@@ -68,7 +68,7 @@ enum ChecksumLayout: Equatable {
     return count > 0
   }
 
-  /// A path, or a name with an ending: `version 1.2` and a digest may be anything else.
+  /// Returns whether it looks like a path, or like a name with an ending: `version 1.2` and a digest may be anything else.
   private static func looksLikeFile(_ name: [UInt8]) -> Bool {
     guard !isReference(name) else { return false }
     if name.contains(0x2F) { return !name.contains(where: isBlank) }
@@ -79,15 +79,15 @@ enum ChecksumLayout: Equatable {
   }
 }
 
-/// A document that is one digest: `hex`, `sha256:hex`, `hex  -`, `SHA256(stdin)= hex`, or `hex` in the groups of gpg.
+/// A document with a single digest: `hex`, `sha256:hex`, `hex  -`, `SHA256(stdin)= hex`, or `hex` in gpg's groups.
 struct DigestAlone {
   private let hex: [UInt8]
-  /// What the document says of it.
+  /// The kind that the document gives.
   private let kind: DigestKind?
 
   private static let mostLines = 64
 
-  /// - Returns: nil when there is anything else beside it, comments left out.
+  /// - Returns: `nil` when there is anything else except comments.
   init?(_ lines: [ArraySlice<UInt8>]) {
     guard lines.count <= Self.mostLines else { return nil }
     let texts = lines.map { trimmed($0) }.filter { !$0.isEmpty && $0.first != UInt8(ascii: "#") }
@@ -127,7 +127,7 @@ struct DigestAlone {
     self.kind = kind
   }
 
-  /// `SHA256`, and openssl's `SHA2-256(stdin)` and `(stdin)`.
+  /// Reads `SHA256`, and openssl's `SHA2-256(stdin)` and `(stdin)`.
   private static func kind(of label: ArraySlice<UInt8>) -> DigestKind?? {
     let text = trimmed(label)
     let name = text.prefix { $0 != UInt8(ascii: "(") }
@@ -139,9 +139,10 @@ struct DigestAlone {
     return DigestKind(title: name).map { .some($0) }
   }
 
-  /// The one line of `x.iso.sha256` whose name is the path of `x.iso` where it was made: `/srv/dist/x.iso`, `..\x.iso`.
+  /// Reads the only line of `x.iso.sha256` when its name is the path of `x.iso` where the list was made: `/srv/dist/x.iso`,
+  /// `..\x.iso`.
   ///
-  /// - Returns: nil when it is not so. A path below the document's directory is taken as it is.
+  /// - Returns: `nil` for anything else. A path below the document's directory is used as it is.
   static func moved(_ lines: [ArraySlice<UInt8>], in name: [UInt8]) -> ChecksumLine.ListedDigest? {
     guard lines.count == 1, let file = DigestFileName(name),
       case .file(var listed) = ChecksumLine(ListedFile.withoutReturns(lines[0]))
@@ -154,9 +155,9 @@ struct DigestAlone {
     return listed
   }
 
-  /// The file that it is of, by the name of the document.
+  /// Returns the digest with the file that the name of the document gives.
   ///
-  /// - Returns: nil when that name tells none, or another kind of digest than the document.
+  /// - Returns: `nil` when that name gives none, or another kind of digest than the document.
   func listed(in name: [UInt8]) -> ChecksumLine.ListedDigest? {
     guard let file = DigestFileName(name) else { return nil }
     let byLength = DigestWord.algorithms[hex.count]
@@ -174,31 +175,31 @@ struct DigestAlone {
   }
 }
 
-/// The name of a file that holds the digest of another one: `x.iso.sha256`.
+/// The name of a file that holds the digest of another file, such as `x.iso.sha256`.
 struct DigestFileName: Equatable {
-  /// What the names of checksum lists hold.
+  /// The parts of names that checksum lists have.
   private static let marks = [
     "md5", "sha1", "sha2", "sha3", "sha5", "checksum", "digest", "sums", "hashes", ".sha", ".b2", "b2sum",
     "b3sum", ".sfv",
   ]
 
-  /// Of the other file.
+  /// The name of the other file.
   let name: [UInt8]
-  /// nil for `.sha`, which may be any of its family.
+  /// The algorithm; `nil` for `.sha`, which may be any of its family.
   let algorithm: DigestAlgorithm?
 
-  /// Whether the name is one that checksum lists have: `SHA256SUMS`, `x_checksums.txt`, `x.iso.sha256`.
+  /// Returns whether checksum lists have such names: `SHA256SUMS`, `x_checksums.txt`, `x.iso.sha256`.
   static func isList(_ name: [UInt8]) -> Bool {
     let name = lowercased(name)
     return marks.contains { name.holds($0) } && !holdsDigest(name)
   }
 
-  /// As the names in a store that calls its files by their contents.
+  /// Returns whether the name holds a digest, as in a store that names files by their contents.
   private static func holdsDigest(_ name: [UInt8]) -> Bool {
     name.split { Percent.hexValue($0) == nil }.contains { $0.count >= 32 }
   }
 
-  /// - Returns: nil when the name does not end so.
+  /// - Returns: `nil` when the name has no such ending.
   init?(_ name: [UInt8]) {
     var rest = lowercased(name)[...]
     Self.drop(".txt", of: &rest)
@@ -223,15 +224,15 @@ struct DigestFileName: Equatable {
   }
 }
 
-/// The control files of Debian that list digests: `Release`, `.dsc`, `.changes`. Their lines ` hex size name` are read by
-/// nothing else so, and name files that need not be there.
+/// Recognises Debian's control files that list digests: `Release`, `.dsc`, `.changes`. Nothing else has lines of the form ` hex
+/// size name`, and their files need not exist.
 enum DebianControl {
   private static let titles = [
     "md5sum:", "sha1:", "sha256:", "sha512:", "files:", "checksums-sha1:", "checksums-sha256:",
     "checksums-sha512:",
   ]
 
-  /// - Parameter lines: those of the document that are not empty.
+  /// - Parameter lines: the lines of the document that are not empty.
   static func recognises(_ lines: [ArraySlice<UInt8>]) -> Bool {
     for (line, next) in zip(lines, lines.dropFirst()) {
       let title = lowercased(trimmed(line))

@@ -1,17 +1,17 @@
 import TarnCore
 
-/// One line of a checksum list.
+/// A line of a checksum list.
 enum ChecksumLine: Equatable {
-  /// An empty line, or one that is known to say nothing of a file.
+  /// An empty line, or one that is known to concern no file.
   case nothing
   /// A title such as `# BLAKE2B HASH` or `sha256sum:`: the kind of the bare digests that follow.
   case title(DigestKind)
-  /// `# name: N bytes`, and the same without the mark; `SIZE (name) = N`.
+  /// A size: `# name: N bytes`, the same without the mark, or `SIZE (name) = N`.
   case size(name: [UInt8], UInt64, isComment: Bool)
   case file(ListedDigest)
   /// A digest that Tarn cannot check.
   case unsupported(name: [UInt8])
-  /// It holds no digest, whole or damaged, so that it may name no file.
+  /// A line without a digest, complete or damaged, that may name no file.
   case text
   case malformed
 
@@ -19,13 +19,13 @@ enum ChecksumLine: Equatable {
     var name: [UInt8]
     var digest: Digest
     var size: UInt64?
-    /// Where the list says that the file is; empty when it lies beside the list.
+    /// The URL that the list gives for the file; empty when the file lies beside the list.
     var url: [UInt8] = []
   }
 
   /// - Parameters:
-  ///   - untagged: what the list's own name, or a title above the line, says of bare digests; nil when nothing does.
-  ///   - isFromWindows: the line ends with a carriage return.
+  ///   - untagged: the kind of bare digests by the list's name or a title above the line; `nil` when nothing gives it.
+  ///   - isFromWindows: true when the line ends with a carriage return.
   init(_ line: ArraySlice<UInt8>, untagged: DigestKind? = nil, isFromWindows: Bool = false) {
     let line = line.drop { $0 == 0x20 || $0 == 0x09 }
     guard let first = line.first else {
@@ -48,10 +48,10 @@ enum ChecksumLine: Equatable {
     }
   }
 
-  /// As many digits of a damaged digest stand behind each other in no word.
+  /// The number of successive digits that no word has, but a damaged digest does.
   private static let digitsOfDigest = 24
 
-  /// What is no comment and has no digest that can be read.
+  /// Classifies a line that is not a comment and has no readable digest.
   private static func other(_ line: ArraySlice<UInt8>) -> ChecksumLine {
     if let size = sizeNote(line, isComment: false) { return size }
     if let kind = DigestKind(title: line) { return .title(kind) }
@@ -59,7 +59,7 @@ enum ChecksumLine: Equatable {
     return holdsDigest(line) || beginsLikeOne(line) || isCut(line) ? .malformed : .text
   }
 
-  /// The name goes on with a digest and another name: the end of a line was lost.
+  /// True when the name continues with a digest and another name: the end of a line was lost.
   private var holdsTwo: Bool {
     guard case .file(let listed) = self else { return false }
     var run = 0
@@ -75,8 +75,8 @@ enum ChecksumLine: Equatable {
     return false
   }
 
-  /// What is left of a line whose end, or whose digest, was lost: digits alone, `SHA256 (name`, or a long word with digits in the place
-  /// of the digest.
+  /// Returns whether the end of the line or its digest was lost: digits alone, `SHA256 (name`, or a long word with digits in the
+  /// place of the digest.
   private static func isCut(_ line: ArraySlice<UInt8>) -> Bool {
     let word = line.prefix { $0 != 0x20 && $0 != 0x09 }
     let rest = line[word.endIndex...]
@@ -92,12 +92,12 @@ enum ChecksumLine: Equatable {
     return isWord && hasDigits && word.count >= leastWord && ["  ", " *"].contains { rest.begins(with: $0) }
   }
 
-  /// Fewer digits may be a date or a number of commit in a text.
+  /// The least number of digits of a cut digest. Fewer may be a date, or the number of a commit in a text.
   private static let leastCut = 9
-  /// Bytes of a word that stands where a digest should.
+  /// The least length of a word in the place of a digest.
   private static let leastWord = 16
 
-  /// `hex  name`, `hex *name`, `hex<tab>name`, with a digest of a length that there is not.
+  /// Recognises `hex  name`, `hex *name` and `hex<tab>name` with a digest of an unknown length.
   private static func beginsLikeOne(_ line: ArraySlice<UInt8>) -> Bool {
     let digits = line.prefix { Percent.hexValue($0) != nil }
     let rest = line[digits.endIndex...]
@@ -118,7 +118,7 @@ enum ChecksumLine: Equatable {
     sizeNote(text, isComment: true) ?? DigestKind(title: text).map { .title($0) } ?? .nothing
   }
 
-  /// `name: N bytes`.
+  /// Reads `name: N bytes`.
   private static func sizeNote(_ text: ArraySlice<UInt8>, isComment: Bool) -> ChecksumLine? {
     let text = trimmed(text)
     guard let colon = text.lastIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
@@ -127,7 +127,7 @@ enum ChecksumLine: Equatable {
     return .size(name: Array(text[..<colon]), size, isComment: isComment)
   }
 
-  /// `N bytes`, or `N` alone where that may be.
+  /// Reads `N bytes`, or `N` alone where that is allowed.
   private static func bytes(_ text: some BidirectionalCollection<UInt8>, isUnitNeeded: Bool) -> UInt64? {
     let words = trimmed(text).split(separator: 0x20)
     let isUnit =
@@ -138,14 +138,14 @@ enum ChecksumLine: Equatable {
     return size
   }
 
-  /// `hex  name`, `hex *name`, `hex name`, `hex<tab>name`, each also as `sha256:hex`; nil when it does not begin so.
+  /// Reads `hex  name`, `hex *name`, `hex name` and `hex<tab>name`, each also as `sha256:hex`; `nil` for another beginning.
   private static func plain(_ text: ArraySlice<UInt8>, _ untagged: DigestKind?) -> ChecksumLine? {
     let end = text.firstIndex { $0 == 0x20 || $0 == 0x09 } ?? text.endIndex
     guard let digest = DigestWord(text[..<end], untagged: untagged) else { return nil }
     var name = text[end...]
     let gap = name.prefix { $0 == 0x20 || $0 == 0x09 }
     if gap.contains(0x09) {
-      // No name that Tarn takes holds a tab, so all of it parts the two.
+      // No accepted name holds a tab, so all of it is the separator.
       name = name.dropFirst(gap.count)
     } else {
       name = name.dropFirst()
@@ -154,7 +154,7 @@ enum ChecksumLine: Equatable {
     return name.isEmpty ? nil : digest.line(of: Array(name))
   }
 
-  /// `   size  hex  name`, as md5deep -z prints it; nil when it is not so.
+  /// Reads `   size  hex  name`, as md5deep -z prints it; `nil` for anything else.
   private static func sized(_ text: ArraySlice<UInt8>, _ untagged: DigestKind?) -> ChecksumLine? {
     let digits = text.prefix(19).prefix { $0.isASCIIDigit }
     let rest = text[digits.endIndex...]
@@ -167,7 +167,7 @@ enum ChecksumLine: Equatable {
     return .file(listed)
   }
 
-  /// `ALG (name) = hex`, openssl's `ALG(name)= hex`, and Base64 for hexadecimal; nil when it is not so.
+  /// Reads `ALG (name) = hex`, openssl's `ALG(name)= hex`, and Base64 in place of hexadecimal; `nil` for anything else.
   private static func tagged(_ text: ArraySlice<UInt8>) -> ChecksumLine? {
     let tag = text.prefix {
       $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "/")
@@ -188,7 +188,7 @@ enum ChecksumLine: Equatable {
     return digest.map { .file(ListedDigest(name: Array(name), digest: $0)) } ?? .malformed
   }
 
-  /// `name) = value` at its last such place.
+  /// Splits `name) = value` at the last such place.
   private static func parted(_ text: ArraySlice<UInt8>) -> (name: ArraySlice<UInt8>, value: [UInt8])? {
     var rest = text
     while let close = rest.lastIndex(of: UInt8(ascii: ")")) {
@@ -202,7 +202,7 @@ enum ChecksumLine: Equatable {
     return nil
   }
 
-  /// The line with another name; malformed for none.
+  /// Returns the line with another name; malformed for `nil`.
   private func naming(_ change: ([UInt8]) -> [UInt8]?) -> ChecksumLine {
     switch self {
     case .file(var listed):
@@ -214,11 +214,11 @@ enum ChecksumLine: Equatable {
     }
   }
 
-  /// The name with `\\`, `\n` and `\r` undone; malformed for any other backslash.
+  /// Decodes `\\`, `\n` and `\r` in the name; malformed for any other backslash.
   private var unescaped: ChecksumLine { naming(Self.unescape) }
 
-  /// The separators of Windows as those of a path. The tools of other systems escape a backslash, so one in a line
-  /// with the line ends of Windows can only be a separator.
+  /// Turns the separators of Windows into slashes. Tools of other systems escape a backslash, so in a line with the line end of
+  /// Windows it can only be a separator.
   private var withSlashes: ChecksumLine {
     naming { $0.contains(0x2F) ? $0 : $0.map { $0 == UInt8(ascii: "\\") ? 0x2F : $0 } }
   }
@@ -245,9 +245,9 @@ enum ChecksumLine: Equatable {
 // MARK: The name before the digest
 
 extension ChecksumLine {
-  /// `name hex`, `name: hex`, `name sha256:hex`, and with a URL behind it, as in the registries of pooch.
+  /// Reads `name hex`, `name: hex` and `name sha256:hex`, also with a URL behind it, as in the registries of pooch.
   ///
-  /// Only where all lines of a document are so: one by itself may be any text.
+  /// Use it only where all lines of a document have this form: a single one may be any text.
   init(nameFirst line: ArraySlice<UInt8>, untagged: DigestKind?) {
     var rest = trimmed(line)[...]
     guard let first = rest.first, first != UInt8(ascii: "#"), first != UInt8(ascii: ";") else {
@@ -282,7 +282,8 @@ extension ChecksumLine {
     return word
   }
 
-  /// The name without a colon, quotes, or the backslashes before its blanks. Empty for the title of a digest: `sha256: hex`.
+  /// Returns the name without a colon, quotes, or the backslashes before its blanks. Empty for the title of a digest: `sha256:
+  /// hex`.
   private static func bareName(_ text: ArraySlice<UInt8>) -> [UInt8] {
     var name = text
     if name.last == UInt8(ascii: ":") { name = name.dropLast() }

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// `SHA256SUMS` and its kin: the lines of coreutils, BSD, openssl and gpg, clearsigned ones too, lists with the names in
-/// front, and the one digest that stands beside a file.
+/// Checksum lists such as `SHA256SUMS`: the lines of coreutils, BSD, openssl and gpg, also clearsigned, lists with the names in
+/// front, and a single digest beside a file.
 struct ChecksumList: FeedFormat {
   var name: String { "checksum list" }
   var kind: FeedKind { .list }
@@ -50,19 +50,19 @@ struct ChecksumList: FeedFormat {
   }
 }
 
-/// The state while a list is read. Consecutive lines about one file are one entry.
+/// The state while a list is read. Consecutive lines about one file become one entry.
 private struct ChecksumReading {
   let context: FeedContext
   var understood = 0
   /// Why the list is not complete.
   private(set) var reason: String?
   private var pending: Entry?
-  /// A name whose lines so far have digests that Tarn cannot check.
+  /// A name whose lines so far have only digests that Tarn cannot check.
   private var unchecked: [UInt8]?
   private var names = ListedNames()
-  /// The line before this one names a file.
+  /// True when the previous line names a file.
   private var isBehindFile = false
-  /// Lines of text since then: where a line that names a file follows at once, they should have been such lines.
+  /// Lines of text since then. When a line that names a file follows directly, they should have been such lines.
   private var suspects: [ListLine] = []
   private static let mostSuspects = 1000
 
@@ -75,7 +75,7 @@ private struct ChecksumReading {
     if reason == nil { reason = text }
   }
 
-  /// A line beside the signed text. Nobody vouches for its file, which yet may be a part of the list.
+  /// Notes a line outside the signed text. Nobody vouches for its file, which may yet be a part of the list.
   mutating func noteUnsigned(_ line: [UInt8], at number: Int) {
     guard case .file = ChecksumLine(ListedFile.withoutReturns(line)) else { return }
     note("line \(number) names a file outside of the signed text, and is left out")
@@ -107,10 +107,10 @@ private struct ChecksumReading {
     }
   }
 
-  /// What comes next stands by itself.
+  /// Ends a run of lines that name files.
   private mutating func leaveFiles() { (isBehindFile, suspects) = (false, []) }
 
-  /// Text directly between two lines that name files was one of them, and is damaged.
+  /// Begins or continues such a run. Text directly between two lines that name files was one of them, and is damaged.
   private mutating func enterFile(sink: FeedSink) throws {
     understood += 1
     for line in suspects { try refuse(line, sink: sink) }
@@ -144,7 +144,7 @@ private struct ChecksumReading {
     }
   }
 
-  /// A digest that can be checked may stand anywhere in the list.
+  /// Notes a digest that cannot be checked. One that can be checked may stand anywhere in the list.
   private mutating func takeUnchecked(_ name: [UInt8], sink: FeedSink) throws {
     guard !context.isDocument(name), pending?.path.bytes != name, unchecked != name else { return }
     try settleUnchecked(sink: sink)
@@ -165,7 +165,7 @@ private struct ChecksumReading {
 
   private mutating func read(_ listed: ChecksumLine.ListedDigest, of line: ListLine, sink: FeedSink) throws {
     let bytes = ListedFile.withoutDot(listed.name)
-    // No list can hold its own digest: what it says of itself is of an earlier state.
+    // No list can hold its own digest: what it says of itself is about an earlier state.
     guard !context.isDocument(bytes) else { return }
     if unchecked == bytes { unchecked = nil } else { try settleUnchecked(sink: sink) }
     if let known = pending, known.path.bytes == bytes,

@@ -3,10 +3,10 @@ import TarnCore
 /// The kind of a digest as text names it.
 enum DigestKind: Equatable {
   case checked(DigestAlgorithm)
-  /// One that Tarn cannot check.
+  /// A kind that Tarn cannot check.
   case other
 
-  /// What the name of a list says of bare digests in it; nil when it says nothing, or nothing but what their length says.
+  /// Reads the kind of bare digests from the name of a list; `nil` when the name gives none, or only what their length shows.
   init?(listName name: some Sequence<UInt8>) {
     let name = lowercased(name)
     // A truncated SHA-512 is a kind of its own.
@@ -20,7 +20,7 @@ enum DigestKind: Equatable {
     let isOther = words.indices.contains { index in
       let word = Self.withoutSum(words[index])
       if Self.isPlainlyOther(word) { return true }
-      // What may be any word, or a version, says it with its `sum`, or as the name's ending.
+      // A word that may have another meaning counts only with `sum`, or as the ending of the name.
       let isEnding = index == words.indices.last && name.suffix(word.count + 1).first == UInt8(ascii: ".")
       return (isEnding || word.count < words[index].count)
         && Self.shortOthers.contains { word.elementsEqual($0.utf8) }
@@ -32,7 +32,7 @@ enum DigestKind: Equatable {
   private static let truncated = ["sha512224", "sha512256"]
   private static let shortOthers = ["b2", "b3", "md4", "tiger", "sm3"]
 
-  /// The name of a kind with its size, and nothing else: `blake2b`, `sha3256`; not `blakes7`.
+  /// Returns whether a word is the name of another kind with its size and nothing else: `blake2b`, `sha3256`; not `blakes7`.
   private static func isPlainlyOther(_ word: ArraySlice<UInt8>) -> Bool {
     if word.begins(with: "blake") { return word.dropFirst(5).first.map { "23".utf8.contains($0) } ?? false }
     if word.begins(with: "sha3"), !word.dropFirst(4).allSatisfy({ $0.isASCIIDigit }) { return false }
@@ -43,7 +43,7 @@ enum DigestKind: Equatable {
     !word.begins(with: "sha384") && others.contains { word.begins(with: $0) }
   }
 
-  /// `b3` of `b3sums`.
+  /// Removes the ending, so that `b3sums` becomes `b3`.
   private static func withoutSum(_ word: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     for ending in ["sums", "sum"] where word.suffix(ending.utf8.count).elementsEqual(ending.utf8) {
       return word.dropLast(ending.utf8.count)
@@ -54,13 +54,13 @@ enum DigestKind: Equatable {
   private static let fillers = [
     "hash", "hashes", "sum", "sums", "checksum", "checksums", "digest", "digests",
   ]
-  /// How the names begin of kinds whose digests look like those of others.
+  /// The beginnings of the names of kinds whose digests look like those of others.
   private static let others = [
     "blake", "b2sum", "b3sum", "whirlpool", "sha3", "keccak", "sm3", "rmd", "ripemd", "sha512256",
     "sha512224", "stribog", "streebog",
   ]
 
-  /// ` SHA512 HASH`, `sha256sum:`; nil when the text is more or less than the name of a kind.
+  /// Reads a title such as ` SHA512 HASH` or `sha256sum:`; `nil` when the text is not exactly the name of a kind.
   init?(title: some BidirectionalCollection<UInt8>) {
     let words = trimmed(title).split { isBlank($0) || $0 == UInt8(ascii: ":") }
     guard words.count <= 3 else { return nil }
@@ -71,7 +71,7 @@ enum DigestKind: Equatable {
     self.init(word: name)
   }
 
-  /// One word in lower case, such as `sha256sum`.
+  /// Reads one word in lower case, such as `sha256sum`.
   private init?(word: [UInt8]) {
     var folded = word.filter { $0.isASCIILetter || $0.isASCIIDigit }
     guard folded.count + 2 >= word.count else { return nil }
@@ -84,7 +84,7 @@ enum DigestKind: Equatable {
     self = .checked(algorithm)
   }
 
-  /// `SHA256` of a tag: nil for a word that names no kind.
+  /// Reads the tag of a line, such as `SHA256`; `nil` for a word that names no kind.
   init?(tag: some Sequence<UInt8>) {
     self.init(word: lowercased(tag))
   }
@@ -95,8 +95,8 @@ enum DigestWord: Equatable {
   case digest(Digest)
   case unsupported
 
-  /// - Parameter untagged: the kind of one that does not say it, where something else does.
-  /// - Returns: nil when the word is no digest of a length that may be.
+  /// - Parameter untagged: the kind of a digest that does not give it, where something else does.
+  /// - Returns: `nil` when the word is not a digest of a known length.
   init?(_ word: ArraySlice<UInt8>, untagged: DigestKind?) {
     if let colon = word.firstIndex(of: UInt8(ascii: ":")) {
       let hex = word[(colon + 1)...]
@@ -117,7 +117,7 @@ enum DigestWord: Equatable {
     self = untagged == .other ? .unsupported : .digest(digest)
   }
 
-  /// By the number of digits.
+  /// The algorithms by the number of digits.
   static let algorithms: [Int: DigestAlgorithm] = [
     32: .md5, 40: .sha1, 56: .sha224, 64: .sha256, 96: .sha384, 128: .sha512,
   ]

@@ -1,21 +1,21 @@
 import TarnCore
 
-/// A digest in groups of digits, as `gpg --print-md` and `--print-mds` write it: `name: CA978112 CA1BBDCA ...`,
-/// continued by indented lines. A long name stands on a line of its own.
+/// A digest in groups of digits, as `gpg --print-md` and `--print-mds` write it: `name: CA978112 CA1BBDCA ...`, continued by
+/// indented lines. A long name has a line of its own.
 struct GroupedDigest {
-  /// From such a length on, gpg begins a new line behind `name: `.
+  /// The length of a name from which gpg begins a new line after `name: `.
   private static let longName = 39
 
   private let name: [UInt8]
   /// The line that it began with.
   let begin: ListLine
-  /// `SHA512` of `name: SHA512 = ...`.
+  /// The tag, such as `SHA512` in `name: SHA512 = ...`.
   private var tag: ArraySlice<UInt8>?
   private var digits: [UInt8] = []
-  /// Of the length of all groups.
+  /// The number of digits in each group.
   private var groupLength = 0
 
-  /// - Returns: nil when no digest begins with this line.
+  /// - Returns: `nil` when no digest begins with this line.
   init?(_ begin: ListLine) {
     let line = begin.bytes
     guard let colon = line.lastIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
@@ -24,7 +24,7 @@ struct GroupedDigest {
     name = Array(line[..<colon])
     self.begin = begin
     let rest = line[(colon + 1)...]
-    // The name of a kind is no name: that digest stands alone.
+    // The name of a kind is not a file name: that digest stands alone.
     guard rest.first.map(isBlank) ?? true, DigestKind(title: name) == nil else { return nil }
     if rest.allSatisfy(isBlank) {
       guard name.count >= Self.longName else { return nil }
@@ -33,13 +33,13 @@ struct GroupedDigest {
     }
   }
 
-  /// - Returns: false when the line does not go on with it.
+  /// - Returns: false when the line does not continue the digest.
   mutating func add(_ line: ArraySlice<UInt8>) -> Bool {
     guard let first = line.first, digits.isEmpty || isBlank(first) else { return false }
     return add(value: line)
   }
 
-  /// `SHA512 = ` at the begin, and groups of digits.
+  /// Adds groups of digits, with `SHA512 = ` in front at the beginning.
   private mutating func add(value: ArraySlice<UInt8>) -> Bool {
     var text = value
     var tag = tag
@@ -59,12 +59,12 @@ struct GroupedDigest {
     return true
   }
 
-  /// How many digits stand in a group of a digest of so many: in one of other groups some are missing.
+  /// Returns the number of digits in each group of a digest of this length. With other groups, some are missing.
   static func groupLength(ofDigits count: Int) -> Int {
     count == 32 ? 2 : count == 40 ? 4 : 8
   }
 
-  /// What all its lines say.
+  /// The parsed line that all its lines make up.
   var line: ChecksumLine {
     let isWhole = groupLength == digits.count || groupLength == Self.groupLength(ofDigits: digits.count)
     guard isWhole, let algorithm = DigestWord.algorithms[digits.count] else {
@@ -83,13 +83,13 @@ struct GroupedDigest {
   }
 }
 
-/// A line of a list without carriage returns at its end.
+/// A line of a list without the carriage returns at its end.
 struct ListLine {
   let number: Int
-  /// A line feed ends it.
+  /// True when a line feed ends it.
   let isEnded: Bool
   let bytes: ArraySlice<UInt8>
-  /// Carriage returns stood at its end.
+  /// True when it ended with carriage returns.
   let isFromWindows: Bool
 
   init(_ raw: some BidirectionalCollection<UInt8>, number: Int = 0, isEnded: Bool = true) {
@@ -100,21 +100,21 @@ struct ListLine {
   }
 }
 
-/// The lines of a checksum list one after the other, with what one says of the next ones.
+/// Reads the lines of a checksum list in order, with what one line says about the next ones.
 struct ChecksumLines {
   private let isNameFirst: Bool
   private var untagged: DigestKind?
   private var group: GroupedDigest?
 
   /// - Parameters:
-  ///   - name: of the list.
-  ///   - isNameFirst: in all its lines the name stands before the digest.
+  ///   - name: the name of the list.
+  ///   - isNameFirst: true when the name precedes the digest in all lines.
   init(name: some Sequence<UInt8>, isNameFirst: Bool = false) {
     self.isNameFirst = isNameFirst
     untagged = DigestKind(listName: name)
   }
 
-  /// - Parameter body: called for what is known by now: the line, or what lines before it were, or both, or nothing yet.
+  /// - Parameter body: called with what is known so far: this line, what earlier lines were, both, or nothing yet.
   mutating func add(_ line: ListLine, _ body: (ChecksumLine, ListLine) throws -> Void) rethrows {
     if var begun = group {
       if begun.add(line.bytes) {
@@ -135,7 +135,7 @@ struct ChecksumLines {
     try body(parsed, line)
   }
 
-  /// Tells what the last lines were.
+  /// Reports what the last lines were.
   mutating func finish(_ body: (ChecksumLine, ListLine) throws -> Void) rethrows {
     if let begun = group { try body(begun.line, begun.begin) }
     group = nil

@@ -1,8 +1,8 @@
 import TarnCore
 
-/// What `hashdeep` prints: size, digests and name in columns that a header line names.
+/// The list that `hashdeep` prints: size, digests and name in columns that a header line names.
 ///
-/// A name is not quoted, so one with a line feed goes on in the next line.
+/// Names are not quoted, so a name with a line feed continues in the next line.
 struct HashdeepList: FeedFormat {
   private static let mark = "%%%% HASHDEEP-1."
 
@@ -28,7 +28,7 @@ struct HashdeepList: FeedFormat {
 private struct HashdeepReading {
   private enum Column: Equatable {
     case size
-    /// nil for a digest that Tarn cannot check.
+    /// A digest; `nil` for an algorithm that Tarn cannot check.
     case digest(DigestAlgorithm?)
   }
 
@@ -43,13 +43,13 @@ private struct HashdeepReading {
   let context: FeedContext
   /// Why the list is not complete.
   private(set) var reason: String?
-  /// All but the last one, which is the name; empty before the header.
+  /// All columns but the last, which is the name; empty before the header.
   private var columns: [Column] = []
-  /// The directory that the names begin with when they are absolute.
+  /// The directory that absolute names begin with.
   private var root: [UInt8] = []
-  /// The list was made on Windows, whose separators are backslashes.
+  /// True when the list was made on Windows, whose separators are backslashes.
   private var isFromWindows = false
-  /// The row read last, whose name may go on.
+  /// The row read last, whose name may continue.
   private var pending: Row?
 
   init(context: FeedContext) { self.context = context }
@@ -108,7 +108,7 @@ private struct HashdeepReading {
     isFromWindows ? path.map { $0 == UInt8(ascii: "\\") ? 0x2F : $0 } : Array(path)
   }
 
-  /// - Returns: nil when the line is none, so that it may be the rest of a name.
+  /// - Returns: `nil` when the line is not a row, so that it may be the rest of a name.
   private func row(_ line: ArraySlice<UInt8>) -> Row? {
     let fields = line.split(separator: 0x2C, maxSplits: columns.count, omittingEmptySubsequences: false)
     guard !columns.isEmpty, fields.count == columns.count + 1, let name = fields.last, !name.isEmpty,
@@ -136,7 +136,7 @@ private struct HashdeepReading {
     return row
   }
 
-  /// - Returns: nil for the list itself, whose size and digests are of an earlier state.
+  /// - Returns: `nil` for the list itself, whose size and digests are of an earlier state.
   private func item(_ row: Row) -> FeedItem? {
     let path = inSegments(row.name)
     let isBelow = !root.isEmpty && path.starts(with: root)

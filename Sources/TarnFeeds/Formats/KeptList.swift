@@ -1,9 +1,8 @@
 import TarnCore
 
-/// A checksum list as one of the files of its mirror, so that whoever uses the mirror can check it. Takes its place in the
-/// order of paths.
+/// A checksum list as one of the files of its mirror, so that users of the mirror can check it. It takes its place in path order.
 struct KeptList {
-  /// nil once it was handed on, and where the list is not kept.
+  /// The entry of the list; `nil` when it was passed on, and where the list is not kept.
   private var entry: Entry?
 
   /// - Throws: `FeedFailure` when the document cannot be read a second time.
@@ -12,7 +11,7 @@ struct KeptList {
       return
     }
     let hasher = context.hashing.hasher(.sha256)
-    // The bytes that the document's URL gives to who takes no encoding.
+    // These are the bytes that the document's URL returns without an encoding.
     let bytes = reread()
     let size = try hasher.update(context.document.isEncoded ? parser.decoded(bytes) : bytes)
     entry = Entry(
@@ -20,10 +19,10 @@ struct KeptList {
       sources: [Source(url: context.url.text)], isList: true)
   }
 
-  /// Hands an item on, and the list in front of the first path behind its own.
+  /// Passes on an item, and the list before the first path that follows its own.
   mutating func hand(_ item: FeedItem, to sink: FeedSink) throws {
     if case .entry(let other) = item, let entry {
-      // The files that it names go before it.
+      // The files that it names take precedence.
       if entry.path.isAncestor(of: other.path) {
         self.entry = nil
       } else if entry.path < other.path {
@@ -33,7 +32,7 @@ struct KeptList {
     try sink(item)
   }
 
-  /// Hands the list on, if that was not done.
+  /// Passes on the list, if that was not done yet.
   mutating func handList(to sink: FeedSink) throws {
     guard let list = entry else { return }
     entry = nil
@@ -42,7 +41,8 @@ struct KeptList {
 }
 
 extension FeedContext {
-  /// Where the document lies beside what it names; nil when nothing can be fetched from its URL, or that names no file.
+  /// The path of the document beside the files that it names; `nil` when nothing can be fetched from its URL, or the URL names no
+  /// file.
   fileprivate var pathOfDocument: RelativePath? {
     guard isUsable(url), url.query == nil, document.place == nil else { return nil }
     return try? RelativePath(url.name, rule: document.rule)

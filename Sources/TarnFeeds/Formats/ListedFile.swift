@@ -1,8 +1,8 @@
 import TarnCore
 
-/// A file that a list names and that lies beside the list, as in all checksum lists.
+/// Makes the items of files that a list names and that lie beside the list, as in all checksum lists.
 enum ListedFile {
-  /// The name without `./` at the front.
+  /// Returns the name without a leading `./`.
   static func withoutDot(_ name: some Collection<UInt8>) -> [UInt8] {
     var bytes = Array(name)[...]
     while bytes.begins(with: "./") { bytes = bytes.dropFirst(2).drop { $0 == 0x2F } }
@@ -24,7 +24,7 @@ enum ListedFile {
     }
   }
 
-  /// A line without the carriage returns at its end.
+  /// Returns a line without the carriage returns at its end.
   static func withoutReturns(_ line: some Sequence<UInt8>) -> ArraySlice<UInt8> {
     var line = Array(line)[...]
     while line.last == 0x0D { line.removeLast() }

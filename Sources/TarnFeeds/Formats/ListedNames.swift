@@ -1,15 +1,15 @@
 import TarnCore
 
-/// What the lines of a list said of names so far, as far as it is kept: 4 MiB of it.
+/// What the lines of a list have said about names so far, up to 4 MiB of it.
 ///
-/// What is not kept is only told more often, never less: a digest that cannot be checked, beside one that can, is refused.
+/// Beyond that, more is reported, never less: a digest that cannot be checked is refused, even beside one that can be.
 struct ListedNames {
   private static let maximumBytes = 4 << 20
 
   private var sizes: [[UInt8]: UInt64] = [:]
-  /// Of a line of their own, and without a file so far.
+  /// Names that have a line with a size, and no file so far.
   private var withoutFile: Set<[UInt8]> = []
-  /// By their hashes, whose seed nobody knows: mostly all names of a list are here, and nobody asks for them.
+  /// The hashes of names, with a secret seed: usually all names of a list are here, and nobody asks for them.
   private var checked: Set<Int> = []
   private var unchecked: Set<[UInt8]> = []
   private var bytes = 0
@@ -19,7 +19,7 @@ struct ListedNames {
     return bytes <= Self.maximumBytes
   }
 
-  /// - Parameter isComment: it says nothing of the name when no file has it.
+  /// - Parameter isComment: true when the size does not matter if no file has the name.
   mutating func note(size: UInt64, of name: [UInt8], isComment: Bool) {
     guard hasRoom(for: name.count + 64) else { return }
     sizes[name] = size
@@ -35,15 +35,15 @@ struct ListedNames {
   /// A name that has a size and no digest.
   var nameWithoutFile: [UInt8]? { withoutFile.min { $0.lexicographicallyPrecedes($1) } }
 
-  /// The name has a digest that can be checked.
+  /// Notes that the name has a digest that can be checked.
   mutating func noteChecked(_ name: [UInt8]) {
     unchecked.remove(name)
     if hasRoom(for: 16) { checked.insert(name.hashValue) }
   }
 
-  /// The name has a digest that cannot.
+  /// Notes that the name has a digest that cannot be checked.
   ///
-  /// - Returns: false when it is not kept, and has to be refused at once.
+  /// - Returns: false when it is not kept, and must be refused at once.
   mutating func noteUnchecked(_ name: [UInt8]) -> Bool {
     if checked.contains(name.hashValue) { return true }
     guard hasRoom(for: name.count + 64) else { return false }
@@ -51,6 +51,6 @@ struct ListedNames {
     return true
   }
 
-  /// In path order: the names of which no digest can be checked.
+  /// The names without a digest that can be checked, in path order.
   var namesUnchecked: [[UInt8]] { unchecked.sorted { $0.lexicographicallyPrecedes($1) } }
 }

@@ -1,17 +1,17 @@
 import TarnCore
 
-/// One file of the native manifest as it is written, before it is judged.
+/// A file of the native manifest as it is written, before it is checked.
 struct ManifestFile {
   private var path: [UInt8]?
   private var pathBytes: [UInt8]?
-  /// nil for a file, as most are.
+  /// The type; `nil` for a file, the usual type.
   private var type: [UInt8]?
   private(set) var size: UInt64?
   private var isSizeBad = false
   private var modified: Timestamp?
   private var digests: [Digest] = []
   private var isDigestBad = false
-  /// The entry has digests that Tarn cannot check.
+  /// True when the entry has digests that Tarn cannot check.
   private var hasUnknownDigest = false
   private var pieceLength: UInt64?
   private var pieceDigests: [Digest]?
@@ -20,7 +20,7 @@ struct ManifestFile {
 
   private static let keys = JSONKeys("path", "size", "hashes", "mtime", "url", "pathBytes", "type", "pieces")
 
-  /// Reads an object over what is there; unknown keys are ignored.
+  /// Reads an object and overwrites what is set already; unknown keys are ignored.
   mutating func read(_ reader: inout JSONReader) throws(FeedFailure) {
     try reader.beginObject()
     while let key = try reader.nextKey(of: Self.keys) {
@@ -40,7 +40,7 @@ struct ManifestFile {
     }
   }
 
-  /// A URL, or an array of URLs and of objects with `url` and `priority`.
+  /// Reads a URL, or an array of URLs and of objects with `url` and `priority`.
   static func sources(_ reader: inout JSONReader) throws(FeedFailure) -> [(url: [UInt8], priority: Int)] {
     guard try reader.kind() == .array else { return [(try reader.string(), 1)] }
     var found: [(url: [UInt8], priority: Int)] = []
@@ -67,9 +67,9 @@ struct ManifestFile {
     return found
   }
 
-  /// The item of the feed; nil for a directory, which files imply.
+  /// Returns the item of the feed; `nil` for a directory, which files imply.
   ///
-  /// - Parameter bases: of the header that it is below.
+  /// - Parameter bases: the base URLs of the header.
   func item(in context: FeedContext, _ header: ManifestHeader, _ bases: [ManifestBase]) -> FeedItem? {
     if type?.elementsEqual("dir".utf8) == true { return nil }
     let raw = rawPath()
@@ -119,7 +119,7 @@ struct ManifestFile {
       if let source = context.source(url.url, priority: url.priority) { sources.append(source) }
     }
     for base in bases { sources.append(base.source(of: path)) }
-    // Swift's sort is stable: equal ones stay in the order of the document.
+    // Swift's sort is stable: equal priorities stay in the order of the document.
     return sources.count > 1 ? sources.sorted { $0.priority < $1.priority } : sources
   }
 
@@ -181,14 +181,14 @@ struct ManifestFile {
   }
 }
 
-/// Digests of pieces as feeds write them.
+/// Reads digests of pieces as feeds write them.
 enum PieceDigests {
-  /// - Parameter algorithm: nil for one that Tarn does not know.
+  /// - Parameter algorithm: `nil` for one that Tarn does not know.
   static func checks(_ algorithm: DigestAlgorithm?) -> Bool {
     algorithm.map { [.sha1, .sha256, .sha512].contains($0) } ?? false
   }
 
-  /// - Returns: nil when the algorithm is none that pieces are checked with, or a digest is malformed.
+  /// - Returns: `nil` when pieces are not checked with the algorithm, or a digest is malformed.
   static func parse(_ texts: [[UInt8]], _ algorithm: DigestAlgorithm?) -> [Digest]? {
     guard let algorithm, checks(algorithm) else { return nil }
     let digests = texts.compactMap { Digest(algorithm, hex: $0) }
@@ -197,8 +197,8 @@ enum PieceDigests {
 }
 
 extension Pieces {
-  /// - Parameter size: nil where the feed says none: then the pieces tell where the file ends.
-  /// - Returns: nil unless the digests are as many as a file of that size has pieces.
+  /// - Parameter size: `nil` where the feed gives none; then the pieces tell where the file ends.
+  /// - Returns: `nil` unless the number of digests is that of the pieces of a file of this size.
   static func checked(length: UInt64?, digests: [Digest]?, size: UInt64?) -> Pieces? {
     guard let length, let digests, length > 0, !digests.isEmpty,
       size.map({ UInt64(digests.count) == $0 / length + ($0 % length == 0 ? 0 : 1) }) ?? true

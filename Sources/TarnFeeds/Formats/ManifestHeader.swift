@@ -7,13 +7,12 @@ struct ManifestHeader {
   var version: UInt64?
   var expires: Timestamp?
   var isComplete = true
-  /// Base URLs as they are written, absolute or relative.
+  /// The base URLs as they are written, absolute or relative.
   private(set) var mirrors: [(url: [UInt8], priority: Int)] = []
-  /// What holds for a file that does not say otherwise.
+  /// The values of a file that does not give others.
   var defaults = ManifestFile()
 
-  /// - Throws: `feed-version` for another format, `feed-malformed` for a field that decides about trust and
-  ///   cannot be read.
+  /// - Throws: `feed-version` for another format, `feed-malformed` for an unreadable field that matters for trust.
   init(_ reader: inout JSONReader) throws(FeedFailure) {
     var format: [UInt8]?
     try reader.beginObject()
@@ -47,7 +46,7 @@ struct ManifestHeader {
     }
   }
 
-  /// The base URLs that can be used, each up to its last slash: the path of a file is appended.
+  /// Returns the usable base URLs, each up to its last slash: the path of a file is appended.
   func bases(in context: FeedContext) -> [ManifestBase] {
     mirrors.compactMap { mirror in
       var base = context.url.resolve(URLReference(mirror.url))
@@ -68,7 +67,7 @@ struct ManifestHeader {
 
 /// A place that has all files of a manifest.
 struct ManifestBase {
-  /// Ends with a slash.
+  /// The URL, which ends with a slash.
   var url: [UInt8]
   var priority: Int
 

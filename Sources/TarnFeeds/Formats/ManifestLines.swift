@@ -1,8 +1,8 @@
 import TarnCore
 
-/// The native manifest as lines of JSON: the header, one file a line, the end line.
+/// The native manifest as lines of JSON: the header, one file on each line, and the end line.
 struct ManifestLines: FeedFormat {
-  /// Longer than in the line formats: one line holds the digests of all pieces of a file.
+  /// The longest line, longer than in the line formats: one line holds the digests of all pieces of a file.
   private static let maximumLine = 16 << 20
 
   var name: String { "manifest lines" }
@@ -60,13 +60,13 @@ struct ManifestLines: FeedFormat {
 
   private static let end = JSONKeys("end")
 
-  /// False for what is seen not to be the end line, as nearly every line is, by what its first string begins with.
+  /// Returns false for a line that is certainly not the end line, as nearly every line is, by the beginning of its first string.
   private static func mayBeEnd(_ line: [UInt8]) -> Bool {
     guard let quote = line.firstIndex(of: UInt8(ascii: "\"")), quote + 1 < line.count else { return true }
     return line[quote + 1] == UInt8(ascii: "e") || line[quote + 1] == UInt8(ascii: "\\")
   }
 
-  /// Whether it is an object whose first key is that one.
+  /// Returns whether it is an object whose first key is the given one.
   private static func begins(_ reader: JSONReader, with key: JSONKeys) -> Bool {
     var reader = reader
     do throws(FeedFailure) {
@@ -86,10 +86,10 @@ struct ManifestLines: FeedFormat {
   }
 }
 
-/// What the end line is checked against.
+/// The data for the check of the end line.
 private struct EndLine {
   private let hasher: any Hasher
-  /// Lines that are not hashed yet: to hash each by itself costs more than its bytes.
+  /// Lines that are not hashed yet: hashing each by itself costs more than its bytes.
   private var lines: [UInt8] = []
   private var files: UInt64 = 0
   private var bytes: UInt64 = 0
@@ -121,7 +121,7 @@ private struct EndLine {
     bytes &+= file.size ?? 0
   }
 
-  /// - Throws: `feed-truncated` for a cut line, `feed-damaged` when something does not agree.
+  /// - Throws: `feed-truncated` for a cut line, `feed-damaged` when something does not match.
   mutating func compare(_ reader: inout JSONReader) throws(FeedFailure) {
     hash()
     var wanted: (files: UInt64?, bytes: UInt64?, digest: Digest?) = (nil, nil, nil)

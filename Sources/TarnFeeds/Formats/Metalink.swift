@@ -6,8 +6,8 @@ struct Metalink: MetalinkVersion {
 
   var name: String { "Metalink 4" }
 
-  /// Whatever calls itself a metalink; asked after `Metalink3`, so that the failure of a document that is
-  /// none of either is about Metalink.
+  /// Recognises anything that calls itself a metalink. It is tried after `Metalink3`, so that a document of neither version fails
+  /// as a Metalink.
   func recognises(_ head: [UInt8]) -> Bool {
     let text = trimmed(head)
     guard text.first == UInt8(ascii: "<") else { return false }
@@ -31,12 +31,12 @@ struct Metalink: MetalinkVersion {
     }
   }
 
-  /// RFC 5854 4.2.16.2; without one the URL is the last to be tried.
+  /// Reads the priority (RFC 5854 4.2.16.2). A URL without one is tried last.
   static func priority(of url: XMLReader) -> Int {
     let priority = url.attribute("priority").flatMap { Int(String(decoding: trimmed($0), as: UTF8.self)) }
     return min(max(priority ?? 999_999, 1), 999_999)
   }
 
-  /// Torrents have an element of their own, `metaurl`.
+  /// Returns true: torrents have an element of their own, `metaurl`.
   static func isFile(_ url: XMLReader) -> Bool { true }
 }

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Metalink 3.0, and what MirrorManager makes of it for the mirrors of a Fedora repository.
+/// Metalink 3.0, and the form that MirrorManager uses for the mirrors of a Fedora repository.
 ///
 /// MirrorManager's `mm0:alternates` hold the digests of older versions, which are never digests of the file.
 struct Metalink3: MetalinkVersion {
@@ -12,7 +12,7 @@ struct Metalink3: MetalinkVersion {
     return root.holds("metalinker.org") || version.contains { root.holds($0) }
   }
 
-  /// The namespace is written in several ways (http, https, with or without a slash, none at all).
+  /// Recognises the namespace, which is written in several ways (http, https, with or without a slash, or not at all).
   static func isRoot(namespace: String, version: [UInt8]) -> Bool {
     namespace.utf8.holds("metalinker.org") || namespace.isEmpty && version.begins(with: "3")
   }
@@ -31,7 +31,7 @@ struct Metalink3: MetalinkVersion {
     }
   }
 
-  /// A preference goes from 0 to 100, the best; without one the URL is the last to be tried.
+  /// Turns a preference, from 0 to 100 for the best, into a priority. A URL without one is tried last.
   static func priority(of url: XMLReader) -> Int {
     let preference = url.attribute("preference").flatMap { Int(String(decoding: trimmed($0), as: UTF8.self)) }
     return preference.map { 101 - min(max($0, 0), 100) } ?? 999_999

@@ -1,13 +1,13 @@
 import TarnCore
 
-/// One `file` element as it is written, in either version of Metalink.
+/// A `file` element as it is written, in either version of Metalink.
 struct MetalinkFile {
-  /// What is kept of one file; a document that names more of one thing is no list that a server made.
+  /// The limits of what is kept of one file. A document with more is not a list that a server made.
   static let maximumURLs = 10_000
   static let maximumPieces = 1_000_000
 
   var name: [UInt8] = []
-  /// What MirrorManager says of the version: a time of the repository, not of the file.
+  /// MirrorManager's timestamp of the version: a time of the repository, not of the file.
   var timestamp: [UInt8] = []
   private var urls: [(url: [UInt8], priority: Int)] = []
   private var size: UInt64?
@@ -16,7 +16,7 @@ struct MetalinkFile {
   private var pieceLength: UInt64?
   private var pieceTexts: [(index: Int, text: [UInt8])] = []
   private var hasTooManyPieces = false
-  /// The file has digests that Tarn cannot check.
+  /// True when the file has digests that Tarn cannot check.
   private var hasUnknownDigest = false
   /// The code of the first field that cannot be read.
   private var fault: String?
@@ -26,7 +26,7 @@ struct MetalinkFile {
     if size.map({ $0 > Int64.max }) ?? true { fault = fault ?? "size-malformed" }
   }
 
-  /// - Parameter type: nil when the element names none that Tarn knows; then it is passed over.
+  /// - Parameter type: `nil` when the element names no known algorithm; then it is skipped.
   mutating func takeHash(_ text: [UInt8], type: DigestAlgorithm?) {
     guard let type else {
       hasUnknownDigest = true
@@ -41,12 +41,12 @@ struct MetalinkFile {
     }
   }
 
-  /// - Parameter priority: 1 is the best, as in a `Source`.
+  /// - Parameter priority: the priority as in a `Source`; 1 is the best.
   mutating func takeURL(_ url: [UInt8], priority: Int) {
     if urls.count < Self.maximumURLs { urls.append((url, priority)) }
   }
 
-  /// Begins the digests of the pieces; the last set that Tarn can check is kept.
+  /// Begins the digests of the pieces. The last set that Tarn can check is kept.
   mutating func beginPieces(type: DigestAlgorithm?, length: [UInt8]?) -> Bool {
     if !PieceDigests.checks(type) { hasUnknownDigest = true }
     guard let type else { return false }
@@ -57,7 +57,7 @@ struct MetalinkFile {
     return true
   }
 
-  /// - Parameter index: nil in Metalink 4, where the order tells.
+  /// - Parameter index: `nil` in Metalink 4, where the order counts.
   mutating func takePiece(_ text: [UInt8], index: Int?) {
     guard pieceTexts.count < Self.maximumPieces else {
       hasTooManyPieces = true
@@ -85,13 +85,13 @@ struct MetalinkFile {
     guard !sources.isEmpty else {
       return context.withoutSource(path, urls: urls.map { context.url.resolve(URLReference($0.url)) })
     }
-    // Swift's sort is stable: equal ones stay in the order of the document.
+    // Swift's sort is stable: equal priorities stay in the order of the document.
     if sources.count > 1 { sources.sort { $0.priority < $1.priority } }
     return .entry(
       Entry(path: path, size: size, digests: digests, sources: sources, pieces: pieces, listing: timestamp))
   }
 
-  /// The digests in the order of their indexes; nil when one is missing or named twice.
+  /// The digests in the order of their indexes; `nil` when one is missing or named twice.
   private var pieces: Pieces? {
     guard !hasTooManyPieces, !pieceTexts.isEmpty else { return nil }
     let ordered = pieceTexts.sorted { $0.index < $1.index }

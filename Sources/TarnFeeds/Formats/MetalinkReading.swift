@@ -1,20 +1,20 @@
 import TarnCore
 
-/// What an element of a Metalink document means. The places differ between the versions, the meanings do not.
+/// The meaning of an element of a Metalink document. The places differ between the versions, the meanings do not.
 enum MetalinkField {
   case file, size, hash, url, pieces, piece, timestamp
 }
 
-/// One version of Metalink.
+/// A version of Metalink.
 protocol MetalinkVersion: FeedFormat {
-  /// The meaning of an element by the names of the elements around it, from below the root to itself. Names
-  /// of another namespace than the root's are empty, but for MirrorManager's, which begin with `mm0:`.
+  /// Returns the meaning of an element by the names of the open elements, from below the root to itself. Names of another namespace
+  /// than the root's are empty, except MirrorManager's, which begin with `mm0:`.
   static func field(_ names: [String]) -> MetalinkField?
-  /// From 1, the best, to 999999.
+  /// Returns the priority, from 1 for the best to 999999.
   static func priority(of url: XMLReader) -> Int
-  /// True for a URL that is the file and not, say, a torrent of it.
+  /// Returns true for a URL of the file itself, and not, for example, of a torrent of it.
   static func isFile(_ url: XMLReader) -> Bool
-  /// True for the root element of this version.
+  /// Returns true for the root element of this version.
   static func isRoot(namespace: String, version: [UInt8]) -> Bool
 }
 
@@ -22,7 +22,7 @@ extension MetalinkVersion {
   var kind: FeedKind { .list }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
-    // Before libxml2 sees it; one that stands further down is met by the reader.
+    // Checked before libxml2 sees it; the reader finds one that stands further down.
     guard !(try input.peek()).holds("<!DOCTYPE") else { throw XMLReader.doctypeRefused }
     let reader = try XMLReader(input)
     guard let root = try reader.next() else { throw FeedFailure.truncated("the XML has no root element") }
@@ -44,9 +44,9 @@ extension MetalinkVersion {
   }
 }
 
-/// How a document begins, which tells the versions apart before it is parsed.
+/// Reads the beginning of a document, by which the versions are told apart before parsing.
 enum MetalinkHead {
-  /// The first tag of an XML document, from `<` to `>`; nil when there is none or it is no `metalink`.
+  /// Returns the first tag of an XML document, from `<` to `>`; `nil` when there is none or it is not `metalink`.
   static func root(_ head: [UInt8]) -> ArraySlice<UInt8>? {
     var rest = head[...]
     while true {
@@ -68,7 +68,7 @@ enum MetalinkHead {
     return local.elementsEqual("metalink".utf8) ? tag : nil
   }
 
-  /// Where the text behind a mark begins.
+  /// Returns the index behind a mark.
   private static func end(of mark: String, in text: ArraySlice<UInt8>) -> Int? {
     let mark = Array(mark.utf8)
     guard let last = mark.last else { return nil }
@@ -88,12 +88,12 @@ private struct MetalinkReading<Version: MetalinkVersion> {
   private let reader: XMLReader
   private let context: FeedContext
   private let namespace: String
-  /// The names of the open elements below the root, and what each means.
+  /// The names of the open elements below the root, and their meanings.
   private var open: [String] = []
   private var fields: [MetalinkField?] = []
   private var file = MetalinkFile()
   private var text: [UInt8] = []
-  /// What the start of the innermost element said of it.
+  /// The attributes of the innermost element.
   private var type: DigestAlgorithm?
   private var pieceIndex: Int?
   private var priority = 999_999
@@ -147,7 +147,7 @@ private struct MetalinkReading<Version: MetalinkVersion> {
 
   private mutating func end(sink: FeedSink) throws {
     let value = trimmed(text)
-    // Of the root there is none.
+    // The root has no field.
     switch fields.popLast() ?? nil {
     case .file: try sink(file.item(in: context))
     case .size: file.takeSize(value)

@@ -1,9 +1,9 @@
 import TarnCore
 
-/// The plain list of mirrors of a yum repository: the URL of the repository's top on each mirror, one a line.
+/// The plain list of mirrors of a yum repository: the URL of the repository's top directory on each mirror, one on each line.
 ///
-/// What it stands for is one file on all of them, `repodata/repomd.xml`, as in MirrorManager's Metalink for
-/// the same repository, whose name for it is taken. It is a list of places and not of files: never complete.
+/// It stands for one file on all of them, `repodata/repomd.xml`, with the name that MirrorManager's Metalink for the same
+/// repository gives it. It is a list of places and not of files, so it is never complete.
 struct MirrorList: FeedFormat {
   private static let file = Array("repomd.xml".utf8)
   private static let maximumMirrors = 10_000
@@ -11,7 +11,7 @@ struct MirrorList: FeedFormat {
   var name: String { "mirror list" }
   var kind: FeedKind { .list }
 
-  /// Every line is the URL of a directory; one file among them makes it a `URLList`.
+  /// Recognises lines that are all URLs of directories; one file among them makes it a `URLList`.
   func recognises(_ head: [UInt8]) -> Bool {
     var lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)
     // The last line of a longer document may be cut.

@@ -1,23 +1,23 @@
 package import TarnCore
 
-/// OPML 1.0 and 2.0: the list of feeds that podcast and news programs write when they are asked to export. It names feeds
-/// and no files, so it is none itself.
+/// OPML 1.0 and 2.0: the list of feeds that podcast and news programs export. It names feeds and no files, so it is not a feed
+/// itself.
 ///
-/// Read as it is written: with faults, names in capitals, and outlines as deep as they come.
+/// It is read as it is: with errors, names in capitals, and outlines of any depth.
 package enum OPML {
-  /// More feeds than this are no list of somebody's.
+  /// The most feeds; a longer list is not a person's.
   static let maximumFeeds = 100_000
-  /// Bytes of an address.
+  /// The most bytes of an address.
   static let maximumURL = 8192
 
-  /// - Parameter url: where it came from: the base of relative addresses.
-  /// - Throws: `FeedFailure` for what is no OPML, or what `source` throws.
+  /// - Parameter url: the URL of the document, the base of relative addresses.
+  /// - Throws: `FeedFailure` for a document that is not OPML, or what `source` throws.
   package static func read(
     _ source: any ByteSource, url: String, contentType: String?
   ) throws(FeedFailure) -> SubscriptionList {
     let input = try FeedParser.open(source)
     let head = try input.peek()
-    // Also in UTF-16, which is known by its zeros: the reader tells what is no OPML.
+    // UTF-16 is accepted as well, recognised by its zeros: the reader finds out whether it is OPML.
     guard head.contains(0) || XMLRoot(head) != nil else {
       throw FeedFailure(code: "opml-not-recognised", message: "this is no XML, and OPML is")
     }
@@ -27,7 +27,7 @@ package enum OPML {
     while let event = try events.next() {
       if case .start(let element) = event { try reading.read(element) }
     }
-    // Of a tag that was cut the address may be half of one.
+    // The address in a cut tag may be incomplete.
     if repaired.endsInTag { reading.dropLast() }
     var list = reading.list
     if let fault = events.fault {
@@ -42,7 +42,7 @@ package enum OPML {
 private struct OPMLReading {
   private(set) var list = SubscriptionList()
   private(set) var isOPML = false
-  /// How long the list was before the element that was read last.
+  /// The lengths of the list before the element that was read last.
   private var before = (feeds: 0, refused: 0)
   private let base: URLReference
   private var seen: Set<[UInt8]> = []
@@ -73,13 +73,13 @@ private struct OPMLReading {
     add(title, text)
   }
 
-  /// Takes back what the element that was read last brought.
+  /// Removes what the last element added.
   mutating func dropLast() {
     list.feeds.removeLast(list.feeds.count - before.feeds)
     list.refused.removeLast(list.refused.count - before.refused)
   }
 
-  /// The title and the address of an outline that stands for a feed; nil for a folder of them, a link or a note.
+  /// Returns the title and the address of an outline for a feed; `nil` for a folder, a link or a note.
   private func subscription(_ element: XMLEvents.Element) -> (title: [UInt8], url: [UInt8])? {
     let title = [element["title"], element["text"]].lazy.compactMap { $0 }
       .map { PlainText.line(PlainText.cleaned($0)) }.first { !$0.isEmpty }
@@ -104,7 +104,7 @@ private struct OPMLReading {
       list.feeds.append(Subscription(title: title, url: url.text))
       return
     }
-    // What may be a password is not shown.
+    // A text that may be a password is not shown.
     let host = (url.authority ?? []).drop { $0 != UInt8(ascii: "@") }
     refuse(title.isEmpty && !host.isEmpty ? Array(host) : shown, obstacle)
   }
@@ -113,7 +113,7 @@ private struct OPMLReading {
     list.refused.append(Refusal(text: shown, code: "feed-not-usable", reason: reason))
   }
 
-  /// `feed://host` and the like are what programs register for http, and `feed:https://host` for the rest of it.
+  /// Replaces schemes that programs register: `feed://host` and the like stand for http, and `feed:https://host` for the rest.
   private static func withoutFeedScheme(_ text: [UInt8]) -> [UInt8] {
     for scheme in ["feed:", "itpc:", "pcast:", "podcast:"] {
       guard lowercased(text.prefix(scheme.utf8.count)).elementsEqual(scheme.utf8) else { continue }

@@ -1,9 +1,9 @@
 import TarnCore
 
-/// Simple file verification: a name and its CRC-32 on each line, as cksfv and RHash write it.
+/// Simple file verification: a name with its CRC-32 on each line, as cksfv and RHash write it.
 ///
-/// Tarn does not check a CRC-32, which is no digest. It tells one version from the next, as an index's text
-/// does, and the sizes of the comments are checked.
+/// Tarn does not check a CRC-32, which is not a digest. It tells one version from the next, as an index's text does, and sizes in
+/// comments are checked.
 struct SFVList: FeedFormat {
   var name: String { "SFV list" }
   var kind: FeedKind { .list }
@@ -11,8 +11,8 @@ struct SFVList: FeedFormat {
 
   func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }
 
-  /// Much text ends its lines in eight digits. So either the list's name says what it is, or it begins with a comment as
-  /// the tools that write such lists do, and at least half of the other lines are files.
+  /// Recognises a list by its name, or by a comment at the beginning, as the tools write it, when at least half of the other lines
+  /// are files. Many texts have lines that end in eight digits.
   func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool {
     guard !head.contains(0) else { return false }
     let isNamed = lowercased(name.suffix(4)).elementsEqual(".sfv".utf8)
@@ -28,7 +28,7 @@ struct SFVList: FeedFormat {
       case .file(let name, let crc):
         files += 1
         areDates = areDates && crc.allSatisfy(\.isASCIIDigit)
-        // The groups of another digest.
+        // These are the groups of another digest.
         guard isNamed || !Self.endsWithGroup(name) else { return false }
       case .malformed: break
       }
@@ -66,13 +66,13 @@ struct SFVList: FeedFormat {
   }
 }
 
-/// One line of an SFV list.
+/// A line of an SFV list.
 private enum SFVLine {
   /// An empty line or a comment.
   case nothing
   /// The comment `;  348894  12:00.00 2020-02-29 name` of cksfv and RHash.
   case size(name: [UInt8], UInt64)
-  /// `crc` in capitals.
+  /// A file, with `crc` in capitals.
   case file(name: [UInt8], crc: [UInt8])
   case malformed
 
@@ -86,7 +86,7 @@ private enum SFVLine {
     }
   }
 
-  /// The name goes up to the blanks before the last eight digits; blanks in front belong to it.
+  /// Reads a file. The name ends at the blanks before the last eight digits; leading blanks belong to it.
   private static func file(_ line: ArraySlice<UInt8>) -> SFVLine {
     var line = line
     while let last = line.last, isBlank(last) { line.removeLast() }
@@ -107,7 +107,7 @@ private enum SFVLine {
       separator: 0x20, maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let size = UInt64(String(decoding: parts[0], as: UTF8.self)), size <= Int64.max
     else { return .nothing }
-    // `hh:mm.ss yyyy-mm-dd`, in whatever zone.
+    // The time `hh:mm.ss yyyy-mm-dd`, in whatever zone.
     let rest = Array(parts[1].drop { $0 == 0x20 })
     let time = Array("dd:dd.dd dddd-dd-dd ".utf8)
     guard rest.count > time.count,

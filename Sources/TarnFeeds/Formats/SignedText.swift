@@ -1,7 +1,7 @@
 import TarnCore
 
-/// The lines of clearsigned messages that are signed (RFC 9580 7), those behind the head of a signify signature, or all
-/// lines of a plain document.
+/// Selects the signed lines of clearsigned messages (RFC 9580 7), the lines after the head of a signify signature, or all lines of
+/// a plain document.
 struct SignedText {
   private enum Place { case before, headers, body, signature, after, key }
   private var place: Place
@@ -18,17 +18,17 @@ struct SignedText {
   /// True when a message ended before its signature did.
   var isCut: Bool { isSigned && place != .after }
 
-  /// The last line stood before, behind or between signed messages.
+  /// True when the last line stood before, after or between signed messages.
   private(set) var wasOutside = false
 
-  /// The line as it was before signing; nil when it is not part of the signed text.
+  /// Returns the line as it was before signing; `nil` when it is not part of the signed text.
   mutating func next(_ line: [UInt8]) -> ArraySlice<UInt8>? {
     wasOutside = isSigned && (place == .before || place == .after)
     guard isSigned else { return plain(line) }
     let bare = ListedFile.withoutReturns(line)
     switch place {
     case .before, .after:
-      // Behind one message another one may begin.
+      // Another message may begin after one has ended.
       if bare.elementsEqual(Self.begin.utf8) { place = .headers }
     case .headers:
       if bare.isEmpty { place = .body }
@@ -45,7 +45,7 @@ struct SignedText {
     return nil
   }
 
-  /// signify(1) -e writes a comment and the signature in Base64 before the message.
+  /// Skips the comment and the Base64 signature that signify(1) -e writes before the message.
   private mutating func plain(_ line: [UInt8]) -> ArraySlice<UInt8>? {
     if place == .key {
       place = .body

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// One absolute URL a line; several on one line, parted by tabs, are mirrors of one file.
+/// One absolute URL on each line. Several on one line, separated by tabs, are mirrors of one file.
 struct URLList: FeedFormat {
   var name: String { "URL list" }
   var kind: FeedKind { .list }
@@ -37,7 +37,7 @@ struct URLList: FeedFormat {
   private static let howToName =
     "give the file one in a line below the URL, as in the input files of aria2: a blank and then out=NAME"
 
-  /// Refuses a line; where blanks are what is wrong with it, it says how to write them.
+  /// Refuses a line. Where blanks are the reason, it says how to write them.
   static func malformed(_ text: [UInt8], line: Int, reason: String) -> FeedItem {
     let words = text.split(separator: 0x20)
     let isURL = words.count > 1 && !text.contains(0) && words.first.map(isAbsolute) ?? false
@@ -54,10 +54,10 @@ struct URLList: FeedFormat {
   }
 
   /// - Parameters:
-  ///   - urls: of one file, the best first; the first that Tarn fetches names it.
-  ///   - out: the name that the list gives it; empty for the name in the URL.
-  ///   - directory: where the list places it; empty for the folder itself.
-  ///   - fault: why the entry is not taken whatever its URLs are.
+  ///   - urls: the URLs of one file, the best first; the first that Tarn fetches names it.
+  ///   - out: the name that the list gives; empty for the name in the URL.
+  ///   - directory: the directory that the list gives; empty for the folder itself.
+  ///   - fault: why the entry is not accepted, whatever its URLs are.
   static func item(
     _ urls: [URLReference], shown: [UInt8], out: [UInt8] = [], directory: [UInt8] = [],
     digests: [Digest] = [], fault: (code: String, reason: String)? = nil, in context: FeedContext
@@ -68,7 +68,7 @@ struct URLList: FeedFormat {
     guard !name.contains(0x2F) || !out.isEmpty else {
       return Refusal.of(text: shown, code: "path-encoded-slash", reason: "the name of one file holds a slash")
     }
-    // What has no host is no address of a file, and what stands before an `@` may be a password.
+    // A URL without a host is not the address of a file, and what precedes an `@` may be a password.
     if let first, first.scheme != nil, first.authority == nil, first.path.contains(UInt8(ascii: "@")),
       out.isEmpty
     {

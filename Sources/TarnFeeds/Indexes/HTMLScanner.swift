@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Cuts an HTML page into tags and the text between them, a block at a time.
+/// Splits an HTML page into tags and the text between them, a block at a time.
 struct HTMLScanner {
   static let maximumPage = 64 << 20
   private static let maximumTag = 65_536
@@ -10,17 +10,17 @@ struct HTMLScanner {
   private var block: [UInt8] = []
   private var position = 0
   private var total = 0
-  /// The element whose content is no markup (`script`, `style`), behind its start tag.
+  /// The element with raw text (`script`, `style`) whose start tag was read.
   private var raw: String?
 
   init(_ input: FeedInput) {
     self.input = input
   }
 
-  /// The next tag without its angle brackets, and the text before it, cut to `keptText` bytes. Of a run of
-  /// spaces two are kept.
+  /// Returns the next tag without its angle brackets, and the text before it, cut to `keptText` bytes. Of a run of spaces two are
+  /// kept.
   ///
-  /// - Returns: a nil tag at the end of the page, with the text before it.
+  /// - Returns: a `nil` tag at the end of the page, with the text before it.
   mutating func next() throws(FeedFailure) -> (text: [UInt8], tag: [UInt8]?) {
     if let raw { return ([], try skip(raw)) }
     var text: [UInt8] = []
@@ -36,17 +36,17 @@ struct HTMLScanner {
     return (text, nil)
   }
 
-  /// A `<` begins a tag before a letter, `/`, `!` or `?`, and is text before anything else. At the end of the
-  /// page it is a cut tag.
+  /// Returns whether a `<` begins a tag: before a letter, `/`, `!` or `?`. Before anything else it is text. At the end of the page
+  /// it is a cut tag.
   private mutating func isTagNext() throws(FeedFailure) -> Bool {
     guard try hasByte() else { return true }
     let byte = block[position]
     return byte.isASCIILetter || byte == 0x2F || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "?")
   }
 
-  /// Passes over the content of an element that holds no markup, and over its end tag.
+  /// Skips the content of an element without markup, and its end tag.
   ///
-  /// - Returns: the end tag; nil when the page ends before it.
+  /// - Returns: the end tag; `nil` when the page ends before it.
   private mutating func skip(_ name: String) throws(FeedFailure) -> [UInt8]? {
     let end = Array("</\(name)".utf8)
     var matched = 0
@@ -62,7 +62,7 @@ struct HTMLScanner {
     return nil
   }
 
-  /// - Returns: nil when the page ends inside the tag.
+  /// - Returns: `nil` when the page ends inside the tag.
   private mutating func tag() throws(FeedFailure) -> [UInt8]? {
     var tag: [UInt8] = []
     var quote: UInt8?
@@ -111,7 +111,7 @@ struct HTMLScanner {
 /// A tag without its angle brackets.
 struct HTMLTag {
   let bytes: [UInt8]
-  /// Its name in lower case, with the slash of an end tag.
+  /// The name in lower case, with the slash of an end tag.
   let element: String
 
   init(_ bytes: [UInt8]) {
@@ -123,16 +123,16 @@ struct HTMLTag {
     Self.attribute(name, of: bytes, isEscaped: isEscaped)
   }
 
-  /// The element's name in lower case, with the slash of an end tag.
+  /// Returns the name of the element in lower case, with the slash of an end tag.
   static func name(_ tag: [UInt8]) -> String {
     let slash = tag.prefix { $0 == 0x2F }.prefix(1)
     let name = tag.dropFirst(slash.count).prefix { !isBlank($0) && $0 != 0x2F }
     return String(decoding: lowercased(slash + name), as: UTF8.self)
   }
 
-  /// The value of an attribute with its entities decoded; nil when the tag has none of that name.
+  /// Returns the value of an attribute with its entities decoded; `nil` when the tag has no such attribute.
   ///
-  /// - Parameter isEscaped: false when it has no entities.
+  /// - Parameter isEscaped: false when the value has no entities.
   static func attribute(_ wanted: String, of tag: [UInt8], isEscaped: Bool = true) -> [UInt8]? {
     var rest = tag.drop { !isBlank($0) }
     while true {
@@ -159,7 +159,7 @@ struct HTMLTag {
     }
   }
 
-  /// Decodes the five predefined entities and numbers; others stay as they are.
+  /// Decodes the five predefined entities and numeric ones; others stay as they are.
   static func decodeEntities(_ text: ArraySlice<UInt8>) -> [UInt8] {
     PlainText.decoded(text, by: entity)
   }

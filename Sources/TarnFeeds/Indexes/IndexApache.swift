@@ -1,24 +1,24 @@
 import TarnCore
 
-/// Apache's mod_autoindex in all its forms: the plain list, fancy in `<pre>` or in a table (with icons, icons that
-/// are links, columns left out, sorted or not, HTML or XHTML).
+/// Apache's mod_autoindex in all its forms: the plain list, and fancy in `<pre>` or in a table (with icons, icons that are links,
+/// columns left out, sorted or not, HTML or XHTML).
 ///
-/// Sizes are rounded and times are the server's own: both are text only. What a server makes anew each time (PHP, SSI)
-/// has another size than the file that is shown, so bytes are no exact size either.
+/// Sizes are rounded and times are the server's own: both are only text. A page that the server makes each time (PHP, SSI) differs
+/// in size from the file, so sizes in bytes are not exact either.
 struct ApacheIndex: IndexDialect {
   var name: String { "Apache index" }
-  /// A footer of the owner's may leave `</html>` out; the list ends with its element.
+  /// The owner's footer may omit `</html>`; the list ends with its element.
   var endsTheDocument: Bool { false }
   var hasDescriptions: Bool { true }
 
   func mark(in head: [UInt8]) -> IndexMark? {
-    // The columns' links sort by name: no other server writes them so.
+    // The links of the columns sort by name: no other server writes them this way.
     if head.holds("<a href=\"?c=n;o=") { return .link("?c=") }
     if head.holds("<table id=\"indexlist\">"), head.holds(" class=\"indexcolname\">") {
       return .attribute("id", "indexlist")
     }
     guard head.holds("<title>index of ") else { return nil }
-    // Those of 1.3, and of early releases of 2.0.
+    // The columns of 1.3, and of early releases of 2.0.
     for (link, order) in [("?n=", ""), ("?c=n&amp;o=", "?c="), ("?c=n&o=", "?c=")] {
       let columns = ["a", "d"].map { "<a href=\"\(link)\($0)\">name</a>" }
       if columns.contains(where: head.holds) { return .link(order.isEmpty ? link : order) }
@@ -32,7 +32,7 @@ struct ApacheIndex: IndexDialect {
     return columns.contains(where: head.holds) ? .columnHead : nil
   }
 
-  /// What follows `<h1>Index of /...</h1>`.
+  /// Returns what follows `<h1>Index of /...</h1>`.
   private static func behindHeading(_ head: [UInt8]) -> ArraySlice<UInt8>? {
     guard let start = head.place(of: "<h1>index of /") ?? head.place(of: "<h1 id=\"indextitle\">index of /")
     else { return nil }
@@ -40,7 +40,7 @@ struct ApacheIndex: IndexDialect {
     return head[(end + 5)...].drop(while: isBlank)
   }
 
-  /// The plain list puts a space before each name.
+  /// Recognises the plain list, which puts a space before each name.
   private static func isPlain(_ list: ArraySlice<UInt8>) -> Bool {
     let first = list.dropFirst(4).drop(while: isBlank)
     if first.begins(with: "</ul>") { return true }
@@ -51,7 +51,7 @@ struct ApacheIndex: IndexDialect {
     return first[(text + 2)...].first == 0x20
   }
 
-  /// `Name` without a link, behind an icon or spaces.
+  /// Recognises `Name` without a link, after an icon or spaces.
   private static func hasColumnHead(_ text: ArraySlice<UInt8>) -> Bool {
     var text = text.drop(while: isBlank)
     if text.begins(with: "<img "), let end = text.firstIndex(of: UInt8(ascii: ">")) {
@@ -61,7 +61,7 @@ struct ApacheIndex: IndexDialect {
     return !text[..<rule].contains(UInt8(ascii: "<"))
   }
 
-  /// `2023-11-14 22:13 1.0K`, the date also as `14-Nov-2023`; what follows is a description.
+  /// Reads `2023-11-14 22:13 1.0K`, the date also as `14-Nov-2023`; what follows is a description.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter
     var kept: [[UInt8]] = []

@@ -1,10 +1,10 @@
 import TarnCore
 
-/// Caddy's `file_server browse` and rclone's `serve http`, which took over its page: sizes in bytes and times to the
-/// second stand in attributes.
+/// Caddy's `file_server browse` and rclone's `serve http`, which uses the same page: sizes in bytes and times to the second stand
+/// in attributes.
 struct CaddyIndex: IndexDialect {
-  /// Caddy reads so many names of a directory and leaves the rest out without a word (`file_limit`, measured with
-  /// 2.6.2). The few that it hides are counted before, hence the margin.
+  /// The number of names from which a list may be cut. Caddy reads only so many names of a directory and silently omits the rest
+  /// (`file_limit`, measured with 2.6.2). The few that it hides are counted as well, hence the margin.
   static let cutNames = 9_900
 
   var name: String { "Caddy index" }
@@ -14,7 +14,7 @@ struct CaddyIndex: IndexDialect {
     if head.holds("<table aria-describedby=\"summary\">"), head.holds("href=\"?sort=name") {
       return .attribute("aria-describedby", "summary")
     }
-    // Its other view, without a table.
+    // Caddy's other view has no table.
     guard head.holds("<div class='listing grid'>") else { return nil }
     return .otherwise("leave '?layout=grid' out of the URL")
   }
@@ -35,7 +35,7 @@ struct CaddyIndex: IndexDialect {
     var facts = IndexFacts(size: row.size.flatMap { IndexSize.exact($0) })
     let text = row.time ?? []
     let time = Self.time(text)
-    // Of a link Caddy gives the link's own time.
+    // For a link Caddy gives the link's own time.
     if let time, !row.isSymlink {
       facts.modified = time
       facts.modifiedIsExact = true
@@ -51,7 +51,7 @@ struct CaddyIndex: IndexDialect {
     names < cutNames ? nil : "it lists \(names) names, and Caddy cuts its lists at 10,000"
   }
 
-  /// `2023-11-14T22:13:20Z`, or rclone's `2023-11-14 22:13:20.5 +0000 UTC`.
+  /// Reads `2023-11-14T22:13:20Z`, or rclone's `2023-11-14 22:13:20.5 +0000 UTC`.
   static func time(_ text: [UInt8]) -> Timestamp? {
     let words = text.split(separator: 0x20)
     guard words.count > 2, words[2].count == 5 else { return FeedTime.rfc3339(text) }
@@ -60,8 +60,8 @@ struct CaddyIndex: IndexDialect {
   }
 }
 
-/// Caddy's index as JSON (asked for with `Accept: application/json`): `[{"name","size","url","mod_time","mode",
-/// "is_dir","is_symlink"}]`. The URL counts; the name has lost what is not UTF-8.
+/// Caddy's index as JSON (requested with `Accept: application/json`): `[{"name","size","url","mod_time","mode",
+/// "is_dir","is_symlink"}]`. The URL counts, since the name has lost what is not UTF-8.
 struct CaddyJSON: FeedFormat {
   var name: String { "Caddy JSON index" }
   var kind: FeedKind { .index }
@@ -83,8 +83,8 @@ struct CaddyJSON: FeedFormat {
     }
   }
 
-  /// An empty directory is `[]`, or `null` of older ones, and a line feed. That may be anything, so it counts where
-  /// a listing is expected only.
+  /// Recognises an empty directory as well, which is `[]`, or `null` of older versions, and a line feed. That may be anything, so
+  /// it counts only where a listing is expected.
   func recognisesBelow(_ head: [UInt8]) -> Bool {
     ["[]\n", "null\n"].contains { head.elementsEqual($0.utf8) } || recognises(head)
   }
@@ -135,9 +135,9 @@ struct CaddyJSON: FeedFormat {
   }
 }
 
-/// One object of the list.
+/// An object of the list.
 private struct CaddyRow {
-  /// Pipes, sockets, devices and what Go calls irregular, in Go's `fs.FileMode`.
+  /// The bits of pipes, sockets, devices and irregular files in Go's `fs.FileMode`.
   private static let special: UInt64 = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 
   var name: [UInt8] = []

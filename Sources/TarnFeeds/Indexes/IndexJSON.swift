@@ -1,6 +1,6 @@
 import TarnCore
 
-/// nginx's autoindex as JSON: `[{"name","type","mtime","size"}]`, names raw.
+/// nginx's autoindex as JSON: `[{"name","type","mtime","size"}]`, with raw names.
 struct IndexJSON: FeedFormat {
   var name: String { "nginx JSON index" }
   var kind: FeedKind { .index }
@@ -55,12 +55,12 @@ struct IndexJSON: FeedFormat {
   }
 }
 
-/// One object of the list.
+/// An object of the list.
 private struct NginxJSONRow {
   var name: [UInt8]
   var type = ""
   var time: Timestamp?
-  /// A time that is not read, as printed.
+  /// A time that could not be read, as printed.
   var listing: [UInt8] = []
   var size: UInt64?
   var isSizeBad = false

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// The index of Maven Central and the repositories that took over its page: `<pre id="contents">`, then name, minute
-/// (UTC) and the size in bytes.
+/// The index of Maven Central and of repositories that use the same page: `<pre id="contents">`, then name, minute (UTC) and the
+/// size in bytes.
 struct MavenIndex: IndexDialect {
   var name: String { "Maven Central index" }
 
@@ -10,7 +10,7 @@ struct MavenIndex: IndexDialect {
       ? .attribute("id", "contents") : nil
   }
 
-  /// `2005-09-21 03:35  733741`.
+  /// Reads `2005-09-21 03:35  733741`.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter
     var facts = IndexFacts(modified: FeedTime.minute(words), listing: IndexRow.line(words))
@@ -22,7 +22,7 @@ struct MavenIndex: IndexDialect {
 /// JFrog Artifactory: a head in a `<pre>` of its own, then the list in another. The time is the server's own.
 struct ArtifactoryIndex: IndexDialect {
   var name: String { "Artifactory index" }
-  /// Newer ones break the line behind each link.
+  /// Newer versions break the line after each link.
   var rowsAreLines: Bool { false }
 
   func mark(in head: [UInt8]) -> IndexMark? {
@@ -38,7 +38,7 @@ struct ArtifactoryIndex: IndexDialect {
     return rest.drop(while: isBlank).begins(with: "<a href=\"../") ? .link("../") : nil
   }
 
-  /// `17-Jan-2019 19:40  1.26 MB`, `78 bytes`, and `->` in front of what is not cached.
+  /// Reads `17-Jan-2019 19:40  1.26 MB`, `78 bytes`, and `->` before a file that is not cached.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter.drop { $0.elementsEqual("->".utf8) }
     var facts = IndexFacts(listing: IndexRow.line(words))

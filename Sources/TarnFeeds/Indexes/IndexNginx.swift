@@ -1,7 +1,7 @@
 import TarnCore
 
-/// nginx's autoindex: `<pre>` with the link to the directory above first, then name, minute (UTC unless
-/// `autoindex_localtime`), and the size in bytes unless `autoindex_exact_size` is off.
+/// nginx's autoindex: `<pre>` with the link to the parent directory first, then name, minute (UTC unless `autoindex_localtime`),
+/// and the size in bytes unless `autoindex_exact_size` is off.
 struct NginxIndex: IndexDialect {
   var name: String { "nginx index" }
 
@@ -20,10 +20,10 @@ struct NginxIndex: IndexDialect {
 /// nginx's fancyindex module: `<table id="list">`, then the size, rounded or not, and the time in any form.
 struct FancyIndex: IndexDialect {
   var name: String { "nginx fancyindex" }
-  /// Its footer is the owner's.
+  /// The footer is the owner's.
   var endsTheDocument: Bool { false }
 
-  /// Its column heads escape their `&` since 0.4.4 only.
+  /// Recognises its column heads, which escape their `&` only since 0.4.4.
   func mark(in head: [UInt8]) -> IndexMark? {
     let sorts = ["<a href=\"?c=n&amp;o=a\">", "<a href=\"?c=n&o=a\">"]
     let isListing = head.holds("<table id=\"list\"") && sorts.contains(where: head.holds)

@@ -1,9 +1,9 @@
 import TarnCore
 
-/// A directory index in HTML. It is taken only whole: a cut page would pass for deletions.
+/// A directory index in HTML. It is accepted only when complete: a cut page would look like deletions.
 ///
-/// Whatever the server, names come from `href` alone, and only the links of the list itself count: what stands
-/// around it (a header, a footer, a description) names no file.
+/// For all servers, names come only from `href`, and only the links of the list itself count: what surrounds it (a header, a
+/// footer, a description) names no file.
 struct IndexPage: FeedFormat {
   let dialect: any IndexDialect
 
@@ -60,32 +60,32 @@ struct IndexPage: FeedFormat {
   }
 }
 
-/// What tells the pages of one server, and what a row of their lists says.
+/// The marks of one server's pages, and the meaning of a row of their lists.
 protocol IndexDialect: Sendable {
-  /// As `tarn status` prints it.
+  /// The name as `tarn status` prints it.
   var name: String { get }
   /// True when the server's pages always end with `</html>`.
   var endsTheDocument: Bool { get }
   /// False when a row looks the same for a file and for a directory.
   var tellsDirectories: Bool { get }
-  /// True when rows may hold links of the server's owner behind the one that counts.
+  /// True when rows may hold links of the server's owner after the one that counts.
   var hasDescriptions: Bool { get }
-  /// False when a row in preformatted text goes on until the next link.
+  /// False when a row in preformatted text continues until the next link.
   var rowsAreLines: Bool { get }
-  /// False when a link's address is the name with `%` codes: an `&` and a `:` mean themselves there.
+  /// False when a link's address is the name with `%` codes, in which `&` and `:` mean themselves.
   var escapesLinks: Bool { get }
-  /// What begins the list on this page; nil when the page is none of this server's.
+  /// Returns the mark that begins the list on this page; `nil` when the page is not this server's.
   ///
   /// - Parameter head: the first bytes of the page, in lower case.
   func mark(in head: [UInt8]) -> IndexMark?
-  /// Looks at a tag of a row.
+  /// Reads what a tag says about its row.
   func read(_ tag: HTMLTag, into row: inout IndexRow)
-  /// The file's name, from the percent-decoded one.
+  /// Returns the name of the file from the percent-decoded one.
   func fileName(_ name: [UInt8]) -> [UInt8]
   func facts(_ row: IndexRow) -> IndexFacts
-  /// True for the row of a directory: mostly its link ends in a slash.
+  /// Returns true for the row of a directory; usually its link ends in a slash.
   func isDirectory(_ row: IndexRow) -> Bool
-  /// Why a list of so many names may not be whole.
+  /// Returns why a list of so many names may be incomplete.
   func doubt(names: Int) -> String?
 }
 
@@ -102,30 +102,30 @@ extension IndexDialect {
   func doubt(names: Int) -> String? { nil }
 }
 
-/// What begins the list of a page.
+/// The mark that begins the list of a page.
 enum IndexMark: Equatable {
-  /// A link with this beginning stands in the list.
+  /// A link with this beginning, which stands in the list.
   case link(String)
-  /// The list's start tag has this attribute, in lower case.
+  /// An attribute of the list's start tag, in lower case.
   case attribute(String, String)
-  /// The start tag of the list stands right behind this other tag.
+  /// The start tag of the list directly after this other tag.
   case behind(String, element: String)
-  /// The list begins with a column head without a link, `Name`.
+  /// A column head `Name` without a link.
   case columnHead
-  /// The page is this server's, and is not read, for a reason.
+  /// The page is this server's and is not read, for this reason.
   case otherwise(String)
 }
 
-/// What a row says of a file. A size that is rounded and a time whose zone is unknown are text only.
+/// The facts that a row gives about a file. A rounded size and a time of unknown zone are only text.
 struct IndexFacts {
   var size: UInt64?
   var modified: Timestamp?
   var modifiedIsExact = false
   var listing: [UInt8] = []
-  /// The sizes that this server shows as it shows this one; nil where `size` is known, or nothing is.
+  /// The sizes that this server shows in the same way; `nil` where `size` is known, or nothing is.
   var sizes: ClosedRange<UInt64>?
 
-  /// Takes a size of a server that rounds no bytes: it is exact where it is one number.
+  /// Notes a size of a server that does not round bytes: it is exact where it is one number.
   mutating func note(size shown: IndexSize.Shown?) {
     guard let range = shown?.range else { return }
     if range.lowerBound == range.upperBound { size = range.lowerBound } else { sizes = range }
@@ -139,7 +139,7 @@ private struct IndexList {
 
   let mark: IndexMark
   private var open: [String] = []
-  /// The depth of the list in `open`; nil before it is found and after its end.
+  /// The depth of the list in `open`; `nil` before it is found and after its end.
   private var depth: Int?
   private(set) var wasFound = false
   private(set) var isPreformatted = false

@@ -1,22 +1,22 @@
 import TarnCore
 
-/// A directory listing: what its links mean for the tree below the feed.
+/// A directory listing: the meaning of its links for the tree below the feed.
 struct IndexPlace {
   let context: FeedContext
   private let base: [[UInt8]]
   private let prefix: [UInt8]
-  /// What links are relative to.
+  /// The base of relative links.
   private var start: URLReference
 
-  /// What a link leads to.
+  /// The target of a link.
   struct Target {
-    /// The directories between the listing's own and the name; none for a child.
+    /// The directories between the listing and the name; none for a child.
     var directories: [[UInt8]] = []
     var name: [UInt8]
     let isDirectory: Bool
     let url: String
 
-    /// The same with the slash that its link lacks.
+    /// The same target with the slash that its link lacks.
     var asDirectory: Target {
       Target(directories: directories, name: name, isDirectory: true, url: url + "/")
     }
@@ -29,19 +29,19 @@ struct IndexPlace {
     start = context.url
   }
 
-  /// What a link of a listing is about.
+  /// The meaning of a link in a listing.
   enum Meaning {
     case child(Target)
-    /// The listing itself (sorted otherwise, too) or a directory above it.
+    /// The listing itself, perhaps in another order, or a directory above it.
     case here
     case elsewhere
     /// A file of the directory, with a query.
     case question
-    /// What the server meant as this child's name, and what reads as a URL of another scheme: it holds a colon.
+    /// A name with a colon that the server meant as a child's, and that reads as a URL of another scheme.
     case misread([UInt8])
   }
 
-  /// Takes a base that a page gives for its links.
+  /// Takes the base that a page gives for its links.
   mutating func rebase(_ href: [UInt8]) {
     start = context.url.resolve(URLReference(href))
   }
@@ -59,11 +59,11 @@ struct IndexPlace {
     guard let mark = reference.firstIndex(of: UInt8(ascii: "?")),
       let target = target(of: Array(reference[..<mark]))
     else { return .elsewhere }
-    // Servers hand the order of a list on to the directories below it.
+    // Servers pass the order of a list on to the directories below it.
     return target.isDirectory ? .child(target) : .question
   }
 
-  /// Schemes without an authority that web pages link to. With one (`ftp://`) it is no name.
+  /// The schemes without an authority that web pages link to. A link with an authority (`ftp://`) is not a name.
   private static let schemes = [
     "about", "bitcoin", "blob", "callto", "cid", "data", "ed2k", "facetime", "feed", "file", "ftp", "geo",
     "http",
@@ -74,7 +74,7 @@ struct IndexPlace {
     "xmpp",
   ]
 
-  /// The name in `Sub:Dir/`, which RFC 3986 (4.2) wants written as `./Sub:Dir/`.
+  /// Returns the name in `Sub:Dir/`, which RFC 3986 (4.2) requires to be written as `./Sub:Dir/`.
   private func misread(_ reference: [UInt8], _ link: URLReference) -> [UInt8]? {
     guard let scheme = link.scheme, link.authority == nil, link.query == nil,
       !Self.schemes.contains(where: { scheme.elementsEqual($0.utf8) })
@@ -83,8 +83,8 @@ struct IndexPlace {
     return name.contains(0x2F) || name.contains(UInt8(ascii: "#")) ? nil : Percent.decode(name)
   }
 
-  /// Why a listing at this URL may leave names out: it was asked for a part. `P` is Apache's pattern; `limit`
-  /// and `offset` are Caddy's.
+  /// Returns why a listing at this URL may omit names: only a part was requested. `P` is Apache's pattern; `limit` and `offset` are
+  /// Caddy's.
   static func doubt(of url: URLReference) -> String? {
     let parameters = (url.query ?? []).split { $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: ";") }
     let names = parameters.map { lowercased($0.prefix { $0 != UInt8(ascii: "=") }) }
@@ -94,7 +94,7 @@ struct IndexPlace {
     return "the URL asks for a part of the list ('\(name)')"
   }
 
-  /// - Returns: nil for a link that leaves the listing, names it, or leads further than one segment down.
+  /// - Returns: `nil` for a link that leaves the listing, names it, or leads more than one segment down.
   func target(of reference: [UInt8]) -> Target? {
     guard !reference.contains(UInt8(ascii: "?")), !reference.contains(UInt8(ascii: "#")),
       let found = below(reference), !found.hasQuery, found.target.directories.isEmpty
@@ -102,9 +102,9 @@ struct IndexPlace {
     return found.target
   }
 
-  /// What a link leads to below the listing, however deep.
+  /// Returns what a link leads to below the listing, at any depth.
   ///
-  /// - Returns: nil for a link that leaves the listing or names it.
+  /// - Returns: `nil` for a link that leaves the listing or names it.
   func below(_ reference: [UInt8]) -> (target: Target, hasQuery: Bool)? {
     var url = start.resolve(URLReference(reference))
     guard url.isSameOrigin(as: context.url) else { return nil }
@@ -120,7 +120,7 @@ struct IndexPlace {
     return (target, url.query != nil)
   }
 
-  /// The child of a raw name, which may hold anything: `take` judges it.
+  /// Returns the child with a raw name, which may hold anything: `emit` checks it.
   func target(named name: [UInt8], isDirectory: Bool) -> Target {
     let directory = URLReference(
       scheme: context.url.scheme, authority: context.url.authority, path: context.url.directory, query: nil)
@@ -128,9 +128,9 @@ struct IndexPlace {
     return Target(name: name, isDirectory: isDirectory, url: String(decoding: url, as: UTF8.self))
   }
 
-  /// Hands on what lies below the listing.
+  /// Passes on a target below the listing.
   ///
-  /// - Parameter make: the entry of a file at that path.
+  /// - Parameter make: makes the entry of a file at that path.
   func emit(_ target: Target, sink: FeedSink, make: (RelativePath) -> Entry) throws {
     if let name = (target.directories + [target.name]).first(where: { $0.contains(0x2F) }) {
       return try sink(refusal(name, code: "path-encoded-slash", reason: "the name of one file holds a slash"))
@@ -140,7 +140,7 @@ struct IndexPlace {
     do throws(PathRefusal) {
       path = try RelativePath(below + target.name, rule: context.document.rule)
     } catch {
-      // The record of a mirror that is served itself is no part of what it mirrors.
+      // The state of a mirror that is served itself is not part of what it mirrors.
       if error == .reserved, target.name == PathRule.reservedName { return }
       return try sink(.refused(Refusal(name: target.name, below: below, error)))
     }
@@ -148,8 +148,8 @@ struct IndexPlace {
     try sink(target.isDirectory ? .directory(url: target.url, path: path) : .entry(make(path)))
   }
 
-  /// Refuses a child of the listing. A name with a slash is no child's: no path is meant, and it is shown so that it
-  /// does not look like one.
+  /// Refuses a child of the listing. A name with a slash cannot be a child's: no path is meant, and it is shown so that it does not
+  /// look like one.
   func refusal(_ name: [UInt8], code: String, reason: String) -> FeedItem {
     guard name.contains(0x2F) else {
       return .refused(Refusal(name: name, below: prefix, code: code, reason: reason))

@@ -1,15 +1,15 @@
 import TarnCore
 
-/// One row of an index page: its link, and the text around that.
+/// A row of an index page: its link, and the text around it.
 struct IndexRow {
   private static let maximumText = 1024
 
   fileprivate(set) var target: IndexPlace.Target?
   fileprivate var isInLink = false
-  /// Text before the link, and behind it, each element parted by a space.
+  /// The text before and after the link, with a space between elements.
   private(set) var before: [UInt8] = []
   private(set) var after: [UInt8] = []
-  /// What the dialect found in attributes.
+  /// The values that the dialect found in attributes.
   var size: [UInt8]?
   var time: [UInt8]?
   var isSymlink = false
@@ -30,7 +30,7 @@ struct IndexRow {
 
   fileprivate mutating func forgetTextBehind() { after = [] }
 
-  /// The words behind the link, without blanks.
+  /// The words after the link, without blanks.
   var wordsAfter: [[UInt8]] { Self.words(after) }
   var wordsBefore: [[UInt8]] { Self.words(before) }
 
@@ -41,17 +41,17 @@ struct IndexRow {
   static func line(_ words: some Collection<[UInt8]>) -> [UInt8] { Array(words.joined(separator: [0x20])) }
 }
 
-/// Cuts the list into rows and hands on what their links name.
+/// Splits the list into rows and passes on what their links name.
 ///
-/// In a table a row is a `tr`, in a list an `li`, in preformatted text a line (or what `br` or `hr` parts).
+/// A row is a `tr` in a table, an `li` in a list, and a line in preformatted text (or what `br` or `hr` separates).
 struct IndexRows {
   private let dialect: any IndexDialect
   private var place: IndexPlace
   private var row = IndexRow()
-  /// Children of the directory that were handed on, and links of the list that lead out of it.
+  /// The number of children passed on, and the number of links of the list that lead out of the directory.
   private var names = 0
   private var foreign = 0
-  /// Links to files that ask for something, so that what they stand for is not known.
+  /// The number of links to files with a query, whose meaning is not known.
   private var questions = 0
   var isPreformatted = false
 
@@ -75,7 +75,7 @@ struct IndexRows {
     return dialect.doubt(names: names)
   }
 
-  /// Takes a tag inside the list and the text before it.
+  /// Reads a tag inside the list and the text before it.
   mutating func read(_ tag: HTMLTag, textBefore text: [UInt8], sink: FeedSink) throws {
     try add(text, sink: sink)
     switch tag.element {
@@ -90,13 +90,13 @@ struct IndexRows {
     }
   }
 
-  /// Takes the text before the end tag of the list.
+  /// Reads the text before the end tag of the list.
   mutating func finish(_ text: [UInt8], sink: FeedSink) throws {
     try add(text, sink: sink)
     try flush(to: sink)
   }
 
-  /// In preformatted text a line feed outside a link ends the row.
+  /// Adds text. In preformatted text a line feed outside a link ends the row.
   private mutating func add(_ text: [UInt8], sink: FeedSink) throws {
     guard isPreformatted, dialect.rowsAreLines, !row.isInLink, let first = text.firstIndex(of: 0x0A),
       let last = text.lastIndex(of: 0x0A)
@@ -106,7 +106,7 @@ struct IndexRows {
     row.add(text[(last + 1)...])
   }
 
-  /// A server that escapes nothing means a name with a colon in it, too.
+  /// Returns the address of a link. A server that escapes nothing means a name, even with a colon in it.
   private func address(_ tag: HTMLTag) -> [UInt8]? {
     if dialect.escapesLinks { return tag.attribute("href") }
     let href = tag.attribute("href", isEscaped: false)

@@ -1,12 +1,12 @@
 import TarnCore
 
-/// lighttpd's mod_dirlisting: a table with classes; the size is cut to one decimal and the time is the server's own.
+/// lighttpd's mod_dirlisting: a table with classes. The size is cut to one decimal and the time is the server's own.
 struct LighttpdIndex: IndexDialect {
   var name: String { "lighttpd index" }
-  /// `dir-listing.auto-layout` may leave the whole frame out.
+  /// `dir-listing.auto-layout` may omit the whole frame.
   var endsTheDocument: Bool { false }
 
-  /// The media type may stand in a row of the owner's making.
+  /// The media type may stand in a row that the owner made.
   var hasDescriptions: Bool { true }
 
   func mark(in head: [UInt8]) -> IndexMark? {
@@ -16,7 +16,7 @@ struct LighttpdIndex: IndexDialect {
     return isListing ? .attribute("summary", "directory listing") : nil
   }
 
-  /// `2023-Nov-14 22:13:20 0.1K`, and the media type, which is left out.
+  /// Reads `2023-Nov-14 22:13:20 0.1K`, without the media type.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter.drop { $0.elementsEqual("/".utf8) }.prefix(3)
     return IndexFacts(
@@ -25,8 +25,7 @@ struct LighttpdIndex: IndexDialect {
   }
 }
 
-/// h2o's file.dirlisting: names only, and nothing tells a directory from a file but the redirect that a directory
-/// answers with.
+/// h2o's file.dirlisting: only names. A directory differs from a file only by its redirect.
 struct H2OIndex: IndexDialect {
   var name: String { "h2o index" }
   var endsTheDocument: Bool { false }
@@ -43,7 +42,7 @@ struct H2OIndex: IndexDialect {
   }
 }
 
-/// `python3 -m http.server`: names only.
+/// The index of `python3 -m http.server`: only names.
 struct PythonIndex: IndexDialect {
   var name: String { "Python http.server index" }
 
@@ -52,7 +51,7 @@ struct PythonIndex: IndexDialect {
     return isHeaded && head.holds("<title>directory listing for /") ? .behind("hr", element: "ul") : nil
   }
 
-  /// Bytes that are no UTF-8 come as lone surrogates (PEP 383): U+DC80 to U+DCFF in three bytes each.
+  /// Decodes bytes that are not UTF-8, which come as lone surrogates (PEP 383): U+DC80 to U+DCFF in three bytes each.
   func fileName(_ name: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var rest = name[...]
@@ -78,11 +77,11 @@ struct PythonIndex: IndexDialect {
 
 /// The directory browsing of Microsoft's IIS: lines of time, size or `<dir>`, then the link.
 ///
-/// The size is in bytes; the time is in the server's language and zone, so it is text only.
+/// The size is in bytes. The time is in the server's language and zone, so it is only text.
 struct IISIndex: IndexDialect {
   var name: String { "IIS index" }
 
-  /// `<title>HOST - /PATH/</title></head><body><H1>HOST - /PATH/</H1><hr>` and a `<pre>`.
+  /// Recognises `<title>HOST - /PATH/</title></head><body><H1>HOST - /PATH/</H1><hr>` and a `<pre>`.
   func mark(in head: [UInt8]) -> IndexMark? {
     guard let start = head.place(of: "<title>"), let end = head[start...].place(of: "</title>") else {
       return nil
@@ -100,7 +99,7 @@ struct IISIndex: IndexDialect {
     IndexFacts(size: Self.size(row.before), listing: Array(row.wordsBefore.joined(separator: [0x20])))
   }
 
-  /// The last word, when it stands in a column of its own: the last word of a date may be a year.
+  /// Reads the last word when it stands in a column of its own: the last word of a date may be a year.
   private static func size(_ text: [UInt8]) -> UInt64? {
     let text = trimmed(text)
     let digits = text.reversed().prefix { $0.isASCIIDigit }.count
@@ -123,14 +122,13 @@ struct MozillaIndex: IndexDialect {
       ? .columnHead : nil
   }
 
-  /// `3M 27-Oct-2015 17:38`.
+  /// Reads `3M 27-Oct-2015 17:38`.
   func facts(_ row: IndexRow) -> IndexFacts {
     IndexFacts(listing: IndexRow.line(row.wordsAfter), sizes: IndexSize.shown(row.wordsAfter)?.range)
   }
 }
 
-/// darkhttpd: the path as title and heading, then `<pre>` with the size in bytes; newer ones show the server's own
-/// time, too.
+/// darkhttpd: the path as title and heading, then `<pre>` with the size in bytes. Newer versions show the server's own time, too.
 struct DarkhttpdIndex: IndexDialect {
   var name: String { "darkhttpd index" }
 
@@ -152,23 +150,22 @@ struct DarkhttpdIndex: IndexDialect {
     return nil
   }
 
-  /// Older ones put the slash behind the link only.
+  /// Older versions put the slash only after the link.
   func isDirectory(_ row: IndexRow) -> Bool {
     row.target?.isDirectory == true || trimmed(row.after).first == 0x2F
   }
 
-  /// `2024-03-01 10:20  1202701165`, or the size alone.
+  /// Reads `2024-03-01 10:20  1202701165`, or the size alone.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter.drop { $0.elementsEqual("/".utf8) }
     return IndexFacts(size: words.last.flatMap { IndexSize.exact($0) }, listing: IndexRow.line(words))
   }
 }
 
-/// miniserve: a table that sorts by queries. What it says of the time changes as the time passes, so only the size
-/// is kept.
+/// miniserve: a table that sorts by queries. Its relative time changes as time passes, so only the size is kept.
 struct MiniserveIndex: IndexDialect {
   var name: String { "miniserve index" }
-  /// Its older ones leave `</html>` out.
+  /// Older versions omit `</html>`.
   var endsTheDocument: Bool { false }
 
   func mark(in head: [UInt8]) -> IndexMark? {
@@ -176,13 +173,13 @@ struct MiniserveIndex: IndexDialect {
     return head.holds(sort) && head.holds("title=\"sort by name in ") ? .link("?sort=name") : nil
   }
 
-  /// Older ones leave the slash of a directory out.
+  /// Reads the class of a link, since older versions omit the slash of a directory.
   func read(_ tag: HTMLTag, into row: inout IndexRow) {
     guard tag.element == "a", let kind = tag.attribute("class") else { return }
     if kind.elementsEqual("directory".utf8) { row.isDirectory = true }
   }
 
-  /// `2.3 GB 2022-05-01 12:00:00 +00:00`, and how long ago that was; older ones write the time without a year.
+  /// Reads `2.3 GB 2022-05-01 12:00:00 +00:00`, and how long ago that was; older versions write the time without a year.
   func facts(_ row: IndexRow) -> IndexFacts {
     var rest = row.wordsAfter[...]
     var facts = IndexFacts()
@@ -203,10 +200,10 @@ struct MiniserveIndex: IndexDialect {
   }
 }
 
-/// webfs: lines as of `ls -l`, then the link, whose text and address it does not escape for HTML.
+/// webfs: lines as in `ls -l`, then the link, whose text and address are not escaped for HTML.
 struct WebfsIndex: IndexDialect {
   var name: String { "webfs index" }
-  /// Its page has no frame.
+  /// The page has no frame.
   var endsTheDocument: Bool { false }
   var escapesLinks: Bool { false }
 
@@ -216,7 +213,7 @@ struct WebfsIndex: IndexDialect {
       ? .behind("hr", element: "pre") : nil
   }
 
-  /// `-rw-r--r--  root  root  Aug 27  2021    14 MB`: the date and the size.
+  /// Reads the date and the size of `-rw-r--r--  root  root  Aug 27  2021    14 MB`.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsBefore
     var facts = IndexFacts(listing: IndexRow.line(words.suffix(5)))

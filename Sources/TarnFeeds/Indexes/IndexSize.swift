@@ -1,24 +1,24 @@
 import TarnCore
 
-/// Sizes as indexes print them.
+/// Reads sizes as indexes print them.
 enum IndexSize {
-  /// What the letters stand for.
+  /// The meaning of the letters.
   enum Units {
     /// Powers of 1024, whatever the letters are.
     case binary
-    /// Of 1000 or of 1024, unless the letters tell (`MiB`).
+    /// Powers of 1000 or of 1024, unless the letters tell (`MiB`).
     case unknown
   }
 
-  /// A size at the front of some words.
+  /// A size at the beginning of some words.
   struct Shown: Equatable {
-    /// Every size that some server may show so, whichever way it rounds.
+    /// Every size that some server may show this way, however it rounds.
     let range: ClosedRange<UInt64>
-    /// The words that the size takes.
+    /// The number of words that make up the size.
     let count: Int
   }
 
-  /// Whole bytes; nil for anything rounded.
+  /// Reads whole bytes; `nil` for anything rounded.
   static func exact(_ text: some Collection<UInt8>) -> UInt64? {
     guard !text.isEmpty, text.allSatisfy(\.isASCIIDigit),
       let size = UInt64(String(decoding: text, as: UTF8.self)), size <= Int64.max
@@ -26,9 +26,9 @@ enum IndexSize {
     return size
   }
 
-  /// A size at the front of these words: `2.9M`, `1.5 GiB`, `12K`, `2 B`, `78 bytes`, or digits alone, which are bytes.
+  /// Reads a size at the beginning of these words: `2.9M`, `1.5 GiB`, `12K`, `2 B`, `78 bytes`, or digits alone, which are bytes.
   ///
-  /// - Returns: nil for anything else.
+  /// - Returns: `nil` for anything else.
   static func shown(_ words: some Collection<[UInt8]>, _ units: Units = .unknown) -> Shown? {
     guard let word = words.first else { return nil }
     let number = word.prefix { $0.isASCIIDigit || $0 == 0x2E }
@@ -54,7 +54,7 @@ enum IndexSize {
       self.isBinary = isBinary
     }
 
-    /// `B`, `bytes`, or a letter with or without `B` or `iB`.
+    /// Reads `B`, `bytes`, or a letter with or without `B` or `iB`.
     init?(_ text: ArraySlice<UInt8>) {
       let text = lowercased(text)
       let rest: ArraySlice<UInt8>
@@ -72,7 +72,7 @@ enum IndexSize {
     }
   }
 
-  /// What lies within one of the last digit on either side.
+  /// Returns the sizes within one of the last digit on either side.
   private static func range(_ number: ArraySlice<UInt8>, _ unit: Unit, _ units: Units) -> ClosedRange<UInt64>?
   {
     let parts = number.split(separator: 0x2E, omittingEmptySubsequences: false)

@@ -4,7 +4,7 @@ import TarnCore
 struct TomcatIndex: IndexDialect {
   var name: String { "Tomcat index" }
 
-  /// Its column heads are in large letters: cells like any other, since 10 those of a head.
+  /// Recognises the column heads in large letters, which are ordinary cells, and header cells since version 10.
   func mark(in head: [UInt8]) -> IndexMark? {
     guard let start = head.place(of: "<table width=\"100%\" cellspacing=\"0\" cellpadding=\"5\"") else {
       return nil
@@ -23,7 +23,7 @@ struct TomcatIndex: IndexDialect {
     return .attribute("cellpadding", "5")
   }
 
-  /// `38.0 kb Mon, 05 May 2008 21:49:33 GMT`.
+  /// Reads `38.0 kb Mon, 05 May 2008 21:49:33 GMT`.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter
     let shown = IndexSize.shown(words, .binary)
@@ -37,7 +37,7 @@ struct TomcatIndex: IndexDialect {
 
 /// LiteSpeed's autoindex script, as preformatted text, as a table or as a plain list.
 ///
-/// Its sizes are of the room that a file takes on the disk, so they tell nothing of its length.
+/// The sizes are of the room that a file takes on the disk, so they do not show its length.
 struct LiteSpeedIndex: IndexDialect {
   var name: String { "LiteSpeed index" }
 
@@ -49,7 +49,7 @@ struct LiteSpeedIndex: IndexDialect {
     return isPlain ? .behind("/h1", element: "ul") : nil
   }
 
-  /// `19-Jul-2018 03:39  21836k`.
+  /// Reads `19-Jul-2018 03:39  21836k`.
   func facts(_ row: IndexRow) -> IndexFacts {
     IndexFacts(listing: IndexRow.line(row.wordsAfter.prefix(3)))
   }

@@ -1,8 +1,8 @@
 import TarnCore
 
-/// nginx's autoindex as XML: `<list>` with a `directory`, a `file` or an `other` a line for each name, raw.
+/// nginx's autoindex as XML: `<list>` with one line for each name, as a `directory`, a `file` or an `other`, with raw names.
 ///
-/// It is read by line, as nginx writes it: names are bytes there, and with one that is no UTF-8 it is no XML.
+/// It is read by line, as nginx writes it. Names are bytes there, and a name that is not UTF-8 makes it invalid XML.
 struct IndexXML: FeedFormat {
   private static let kinds = ["directory", "file", "other"]
 
@@ -35,7 +35,7 @@ struct IndexXML: FeedFormat {
         }
         element = text
       } else {
-        // A name with a line feed.
+        // The name contains a line feed.
         element += [0x0A] + text
       }
       guard element.count <= FeedInput.maximumLine else { throw Self.unknown(input.line) }
@@ -56,14 +56,14 @@ struct IndexXML: FeedFormat {
   }
 }
 
-/// One element of the list.
+/// An element of the list.
 private struct NginxXMLRow {
   let kind: String
   let name: [UInt8]
   let time: [UInt8]
   let size: UInt64?
 
-  /// - Returns: nil when it is no whole element of one of these kinds.
+  /// - Returns: `nil` when it is not a complete element of one of these kinds.
   init?(_ element: [UInt8], kinds: [String]) {
     guard element.first == UInt8(ascii: "<"), let end = element.firstIndex(of: UInt8(ascii: ">")) else {
       return nil

@@ -1,19 +1,19 @@
 import TarnCore
 
-/// Any web page, read for its links (`--format links`): those that lead below the page, as wget's `-np`, lftp and
-/// rclone take them. A link that ends in a slash is a directory's, which has such a page again; any other is a file's.
+/// Any web page, read for its links (`--format links`): those that lead below the page, as in wget's `-np`, lftp and rclone. A link
+/// that ends in a slash is a directory with such a page again; any other is a file.
 ///
-/// What a page leaves out cannot be known, so it is never complete.
+/// What a page omits cannot be known, so it is never complete.
 struct LinkPage: FeedFormat {
   private static let elements = ["a", "area"]
 
   var name: String { "links of a web page" }
   var kind: FeedKind { .index }
 
-  /// HTML, with or without its frame; a warning of PHP may stand before it.
+  /// Recognises HTML, with or without its frame; a warning of PHP may precede it.
   func recognises(_ head: [UInt8]) -> Bool {
     let text = lowercased(head.drop(while: isBlank))
-    // Feeds and JSON hold markup in their texts.
+    // Feeds and JSON contain markup in their texts.
     guard let first = text.first, !Array("{[".utf8).contains(first) else { return false }
     if text.begins(with: "<?xml") { return text.holds("<html") }
     return ["<html", "<!doctype html", "<head", "<body", "<a "].contains(where: text.holds)
@@ -42,7 +42,7 @@ struct LinkPage: FeedFormat {
   static let reason = "a web page need not have a link to each file"
 }
 
-/// The links of one page that were handed on, each once.
+/// The links of one page that were passed on, each once.
 private struct PageLinks {
   private var place: IndexPlace
   private let page: String
@@ -59,7 +59,7 @@ private struct PageLinks {
 
   var isEmpty: Bool { known.isEmpty }
 
-  /// A query may ask for anything: what a page's sort order is, or a file.
+  /// The notice about links with a query, which may ask for anything: the sort order of a page, or a file.
   var notice: FeedEnd.Notice? {
     guard let first = questions.min(by: { $0.lexicographicallyPrecedes($1) }) else { return nil }
     return .init(
@@ -69,7 +69,7 @@ private struct PageLinks {
     )
   }
 
-  /// The first of a page counts (HTML 4.2.3).
+  /// Takes the base of a page; the first one counts (HTML 4.2.3).
   mutating func rebase(_ href: [UInt8]?) {
     guard let href, !isBased else { return }
     isBased = true

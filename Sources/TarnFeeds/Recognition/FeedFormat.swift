@@ -1,44 +1,44 @@
 import TarnCore
 
-/// Called for each item in the order of the document.
+/// A function called for each item in the order of the document.
 typealias FeedSink = (FeedItem) throws -> Void
 
-/// One format of feeds.
+/// A format of feeds.
 protocol FeedFormat: Sendable {
-  /// As `tarn status` prints it.
+  /// The name as `tarn status` prints it.
   var name: String { get }
   var kind: FeedKind { get }
-  /// True for a list that is kept beside the files that it names, for whoever checks them.
+  /// True for a list that is kept beside the files that it names, for users who check them.
   var isKept: Bool { get }
-  /// Tells by the first bytes of a document (at most `FeedInput.headSize`, no byte order mark).
+  /// Recognises a document by its first bytes (at most `FeedInput.headSize`, without a byte order mark).
   func recognises(_ head: [UInt8]) -> Bool
-  /// The same where the document's own name, the last segment of its URL, may say what its bytes do not.
+  /// Recognises a document also by its name, the last segment of its URL, which may tell what its bytes do not.
   func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool
-  /// The same for a document that a listing led to, where less is needed to be sure.
+  /// Recognises a document that a listing led to, where weaker evidence is enough.
   func recognisesBelow(_ head: [UInt8]) -> Bool
   /// Reads the whole document in bounded memory.
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd
 }
 
 extension FeedFormat {
-  /// A directory index is the only thing that is read below the feed itself.
+  /// True for a directory index, the only kind that is read below the feed itself.
   var isListing: Bool { kind == .index }
   var isKept: Bool { false }
   func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool { recognises(head) }
   func recognisesBelow(_ head: [UInt8]) -> Bool { recognises(head) }
 }
 
-/// What a format needs to know about the document.
+/// The facts about the document that a format needs.
 struct FeedContext {
   let document: FeedDocument
   let url: URLReference
   let hashing: any Hashing
-  /// The URL of the document's directory, ending in a slash.
+  /// The URL of the document's directory, with a slash at its end.
   private let directory: [UInt8]
-  /// The same of a local feed as the names of a path; nil for others.
+  /// The directory of a local feed as the names of its path; `nil` for others.
   private let localDirectory: [[UInt8]]?
 
-  /// Why a list without an end mark of its own cannot be known to be whole; nil when it is.
+  /// Why a list without an end mark may be incomplete; `nil` when it is complete.
   var doubt: String? {
     document.isWhole ? nil : "nothing marks where the list ends, so a cut could not be told"
   }
@@ -54,36 +54,36 @@ struct FeedContext {
     localDirectory = url.isLocal ? Self.names(ofLocal: url.directory) : nil
   }
 
-  /// The address of the next page, where something can be fetched from there.
+  /// Returns the address of the next page, where it may be fetched.
   ///
   /// - Parameters:
-  ///   - reference: as the document has it.
-  ///   - base: of the document's relative references.
+  ///   - reference: the reference as the document has it.
+  ///   - base: the base of the document's relative references.
   func page(_ reference: [UInt8], of base: URLReference) -> String? {
     guard !reference.isEmpty else { return nil }
     let page = base.resolve(URLReference(reference))
     return isUsable(page) ? page.text : nil
   }
 
-  /// Whether the path is that of the document itself, as far as the folder follows the server.
+  /// Returns whether the path is that of the document itself, as far as the folder follows the server.
   func isDocument(_ path: [UInt8]) -> Bool {
     (url.query == nil || DigestFileName.isList(path)) && !path.isEmpty && path == url.name
   }
 
-  /// The URL of a raw path below the document's directory.
+  /// Returns the URL of a raw path below the document's directory.
   func url(of path: RelativePath) -> String {
     Percent.text(of: path, behind: directory)
   }
 
-  /// The one source of a path that lies beside the document; none when the document's URL cannot be used.
+  /// Returns the one source of a path beside the document; none when the document's URL cannot be used.
   func sources(beside path: RelativePath) -> [Source] {
     isUsable(url) ? [Source(url: url(of: path))] : []
   }
 
-  /// A URL of the document that may be fetched from, resolved against the document.
+  /// Returns the source for a URL of the document, resolved against the document.
   ///
-  /// - Returns: nil for other schemes than http, https and (in a local feed only, and of its own directory and below)
-  ///   file, for a URL with a user name or password, and for a URL without a host.
+  /// - Returns: `nil` for other schemes than http, https and file, for a URL with a user name or password, and for one without a
+  ///   host. The scheme file is accepted only in a local feed, for its own directory and below.
   func source(_ reference: some Sequence<UInt8>, priority: Int = 1) -> Source? {
     let plain = reference.withContiguousStorageIfAvailable {
       URLReference.isPlain($0) ? String(decoding: $0, as: UTF8.self) : nil
@@ -93,17 +93,17 @@ struct FeedContext {
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
   }
 
-  /// Refuses a file that lies beside a document whose own URL cannot be used.
+  /// Refuses a file beside a document whose own URL cannot be used.
   func withoutSource(_ path: RelativePath) -> FeedItem { withoutSource(path, urls: [url]) }
 
-  /// Refuses a file that `source` gave nothing for.
+  /// Refuses a file for which `source` returned nothing.
   ///
-  /// - Parameter urls: all that the feed names for it, resolved.
+  /// - Parameter urls: all URLs that the feed gives for it, resolved.
   func withoutSource(_ path: RelativePath, urls: [URLReference]) -> FeedItem {
     Refusal.of(path, code: Self.noSource, reason: reason(urls))
   }
 
-  /// The same for one that has no path.
+  /// Refuses a file that has no path.
   func withoutSource(text: some Sequence<UInt8>, urls: [URLReference]) -> FeedItem {
     Refusal.of(text: text, code: Self.noSource, reason: reason(urls))
   }
@@ -119,7 +119,7 @@ struct FeedContext {
 
   func isUsable(_ url: URLReference) -> Bool { obstacle(url) == nil }
 
-  /// Why nothing is fetched from a URL, for a person; nil when it may be.
+  /// Returns why nothing is fetched from a URL, for people; `nil` when it may be fetched.
   private func obstacle(_ url: URLReference) -> String? {
     if url.scheme == nil {
       return "a feed on standard input has no address, so it has to name whole http or https URLs"
@@ -133,16 +133,16 @@ struct FeedContext {
     return nil
   }
 
-  /// What the feed names may be anybody's, as when it was unpacked from an archive: it must not bring in a file that
-  /// only lies on the same machine.
+  /// Returns whether a local path is in the feed's own directory. The feed may be anybody's, for example from an archive, and must
+  /// not bring in a file that only lies on the same machine.
   private func isInLocalDirectory(_ path: [UInt8]) -> Bool {
     guard let localDirectory, let names = Self.names(ofLocal: path) else { return false }
     return names.starts(with: localDirectory)
   }
 
-  /// The names along a path once it is decoded, as it will be when it is opened; `.` and `..` are taken out.
+  /// Returns the names along a path after decoding, as when it is opened, with `.` and `..` resolved.
   ///
-  /// - Returns: nil for a path that holds NUL.
+  /// - Returns: `nil` for a path with a NUL.
   private static func names(ofLocal path: [UInt8]) -> [[UInt8]]? {
     let decoded = Percent.decode(path)
     guard !decoded.contains(0) else { return nil }
@@ -155,7 +155,7 @@ struct FeedContext {
 }
 
 extension Refusal {
-  /// What names no path.
+  /// Refuses a text that names no path.
   static func of(text: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
     .refused(Refusal(text: Array(text), code: code, reason: reason))
   }
@@ -164,8 +164,7 @@ extension Refusal {
     .refused(Refusal(path: path, code: code, reason: reason))
   }
 
-  /// An entry that would be published unverified although the feed gives digests. One beside these that Tarn can
-  /// check is enough.
+  /// Refuses an entry that would be published unverified although the feed gives digests. One digest that Tarn can check is enough.
   static func unsupportedDigest(_ path: RelativePath) -> FeedItem {
     of(path, code: "digest-unsupported", reason: noCheck)
   }
@@ -183,7 +182,7 @@ extension FeedFailure {
   }
 }
 
-/// The bytes without blanks at both ends.
+/// Returns the bytes without blanks at both ends.
 func trimmed(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
   if let bytes = bytes as? [UInt8], !isBlank(bytes.first ?? 0), !isBlank(bytes.last ?? 0) { return bytes }
   var bytes = Array(bytes)[...]
@@ -194,7 +193,7 @@ func trimmed(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
 
 func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-/// ASCII letters in lower case, everything else as it is.
+/// Returns the bytes with ASCII letters in lower case.
 func lowercased(_ bytes: some Sequence<UInt8>) -> [UInt8] {
   bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
 }
@@ -202,10 +201,10 @@ func lowercased(_ bytes: some Sequence<UInt8>) -> [UInt8] {
 extension Collection where Element == UInt8 {
   func begins(with text: String) -> Bool { starts(with: text.utf8) }
 
-  /// True when the text occurs anywhere.
+  /// Returns whether the text occurs anywhere.
   func holds(_ text: String) -> Bool { place(of: text) != nil }
 
-  /// Where the text begins first.
+  /// Returns the first position of the text.
   func place(of text: String) -> Index? {
     let wanted = Array(text.utf8)
     guard let first = wanted.first else { return startIndex }
@@ -219,8 +218,8 @@ extension Collection where Element == UInt8 {
 }
 
 extension FeedDocument {
-  /// What references are resolved against: where the document came from. A store of releases redirects each file to a
-  /// name of its own, or to a URL that is signed for it alone; a checksum list that came so stands where it was asked for.
+  /// The base of references: where the document came from. A store of releases redirects each file to a name of its own, or to a
+  /// URL that is signed only for it. A checksum list from such a store belongs to the requested URL.
   var base: URLReference {
     let final = URLReference(url)
     guard let requested = requestedURL.map({ URLReference($0) }), DigestFileName.isList(requested.name) else {

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// A document that no format takes: what it looks like, and what to do.
+/// A document that no format recognises: what it looks like, and what to do.
 struct Unrecognised {
   private let head: [UInt8]
   private let document: FeedDocument
@@ -13,7 +13,7 @@ struct Unrecognised {
 
   /// What a document looks like.
   struct Likeness: Equatable {
-    /// Behind `this is`.
+    /// The words after `this is`.
     let what: String
     let advice: String
 
@@ -22,7 +22,7 @@ struct Unrecognised {
       self.advice = advice
     }
 
-    /// The file that is wanted, in place of a list of files.
+    /// Returns the words for a file that was given in place of a list of files.
     static func fileItself(_ what: String) -> Likeness {
       Likeness(
         "\(what): a file itself, and no list of files",
@@ -69,7 +69,7 @@ struct Unrecognised {
   }
 }
 
-/// Files that are no text, by the bytes that they begin with.
+/// Binary files, recognised by their first bytes.
 private enum FileKind {
   private static let marks: [(at: Int, bytes: [UInt8], name: String)] = [
     (0, Array("ID3".utf8), "an MP3 file"), (0, Array("fLaC".utf8), "a FLAC file"),
@@ -93,7 +93,7 @@ private enum FileKind {
     let known = marks.first { mark in
       head.count >= mark.at + mark.bytes.count && head[mark.at...].starts(with: mark.bytes)
     }
-    // A short mark of letters needs a byte behind it that is none of text.
+    // A short signature of letters must be followed by a byte that is not text.
     if let known, known.bytes.count > 3 || known.bytes[0] > 0x7F || isBinary(head) { return known.name }
     if head.begins(with: "d"), head.prefix(4096).holds("4:info") || head.prefix(4096).holds("8:announce") {
       return "a torrent file"
@@ -110,7 +110,7 @@ private enum FileKind {
   }
 }
 
-/// Documents in XML, by their root.
+/// XML documents, recognised by their root element.
 private enum UnrecognisedXML {
   private typealias Likeness = Unrecognised.Likeness
 
@@ -165,14 +165,14 @@ private enum UnrecognisedXML {
   ]
 }
 
-/// Documents in JSON, by the keys at their top, or of the first element at their top.
+/// JSON documents, recognised by the keys of the top object, or of the first element of the top array.
 private struct UnrecognisedJSON {
   private typealias Likeness = Unrecognised.Likeness
   private static let mostKeys = 64
   private let keys: Set<String>
   private let isArray: Bool
 
-  /// - Returns: nil when it only begins as JSON does.
+  /// - Returns: `nil` when it only begins like JSON.
   init?(_ head: [UInt8]) {
     var reader = JSONReader(head)
     isArray = head.first { !isBlank($0) } == UInt8(ascii: "[")
@@ -192,7 +192,7 @@ private struct UnrecognisedJSON {
         try reader.skip()
       }
     } catch {
-      // The head ends in the middle of a document, and what came before is enough.
+      // The head ends in the middle of a document; what came before is enough.
     }
     self.keys = keys
   }
@@ -212,7 +212,7 @@ private struct UnrecognisedJSON {
   private static let releaseAdvice =
     "give the SHA256SUMS of one release where it has one, or a list of the URLs of its files, one a line"
 
-  /// The first one whose keys are all there.
+  /// The known kinds. The first one whose keys are all present counts.
   private static let known: [(keys: [String], isArray: Bool?, what: String, advice: String)] = [
     (["tag_name", "assets"], nil, "a list of releases, as GitHub and Gitea give it", releaseAdvice),
     (

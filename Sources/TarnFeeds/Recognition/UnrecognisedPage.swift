@@ -1,6 +1,6 @@
 import TarnCore
 
-/// A web page that is no directory index that Tarn knows.
+/// A web page that is not a known directory index.
 struct UnrecognisedPage {
   private let code: String
   private let base: URLReference
@@ -23,7 +23,7 @@ struct UnrecognisedPage {
       ?? false
   }
 
-  /// A whole page, not a part of one.
+  /// Recognises a whole page, not a part of one.
   private static func isFramed(_ head: [UInt8]) -> Bool {
     let text = lowercased(trimmed(head))
     return text.begins(with: "<!doctype html") || text.holds("<html")
@@ -44,7 +44,7 @@ struct UnrecognisedPage {
         previous = tag.element
       }
     } catch {
-      // The head may end in the middle of a tag, and what came before is enough.
+      // The head may end in the middle of a tag; what came before is enough.
     }
   }
 
@@ -63,7 +63,7 @@ struct UnrecognisedPage {
   }
 
   private mutating func count(_ url: URLReference) {
-    // The way up is no sign of what the page is.
+    // A link to a parent directory says nothing about the page.
     guard url.path.count > base.directory.count || !base.directory.starts(with: url.path) else { return }
     links += 1
     guard url.isSameOrigin(as: base), url.query == nil, url.path.starts(with: base.directory) else { return }
@@ -117,7 +117,7 @@ struct UnrecognisedPage {
     "--format links (setting: format = \"links\") takes the links that lead below the page"
 }
 
-/// Bytes at hand.
+/// A source of bytes in memory.
 private struct Head: ByteSource {
   let bytes: [UInt8]
   private var position = 0

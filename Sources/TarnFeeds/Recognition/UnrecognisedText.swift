@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Plain text that is no feed, by its first lines.
+/// Plain text that is not a feed, judged by its first lines.
 struct UnrecognisedText {
   private typealias Likeness = Unrecognised.Likeness
   private static let mostLines = 64
@@ -8,20 +8,20 @@ struct UnrecognisedText {
   private let allLines: [ArraySlice<UInt8>]
   private let name: [UInt8]
 
-  /// - Parameter name: of the document.
+  /// - Parameter name: the name of the document.
   init(_ head: [UInt8], name: [UInt8]) {
     allLines = head.split(separator: 0x0A)
     lines = allLines.lazy.map { trimmed($0) }.filter { !$0.isEmpty }.prefix(Self.mostLines).map { $0 }
     self.name = name
   }
 
-  /// By how it begins.
+  /// The kind by the first line.
   var known: Unrecognised.Likeness? {
     guard let first = lines.first else { return nil }
     return Self.begins.first { first.begins(with: $0.begin) }.map { Likeness($0.what, $0.advice) }
   }
 
-  /// By all that is there.
+  /// The kind by all lines.
   var likeness: Unrecognised.Likeness? {
     lines.isEmpty ? nil : digest ?? debian ?? groups ?? sums ?? cutSums ?? listing ?? names
   }
@@ -69,7 +69,7 @@ struct UnrecognisedText {
     ),
   ]
 
-  /// One digest, and no name that tells the file.
+  /// A single digest without a name for its file.
   private var digest: Unrecognised.Likeness? {
     guard DigestAlone(allLines) != nil else { return nil }
     return Likeness(
@@ -95,7 +95,7 @@ struct UnrecognisedText {
     return Likeness(what, "give the directory index of the part of the archive that you want")
   }
 
-  /// Digests as gpg prints them, where there are too few groups, or too many, for any that Tarn knows.
+  /// Digests as gpg prints them, with too few or too many groups for any known kind.
   private var groups: Unrecognised.Likeness? {
     var words: [ArraySlice<UInt8>] = []
     for line in lines {
@@ -115,7 +115,7 @@ struct UnrecognisedText {
     )
   }
 
-  /// Lists of digests of which none has a length that there is.
+  /// Lists of digests of which none has a known length.
   private var cutSums: Unrecognised.Likeness? {
     let areDigests = lines.allSatisfy { line in
       let words = line.split(whereSeparator: isBlank)
@@ -127,7 +127,7 @@ struct UnrecognisedText {
       "is it cut? MD5 has 32, SHA-1 40, SHA-256 64 and SHA-512 128")
   }
 
-  /// Lists that name files with something else than a digest that Tarn checks.
+  /// Lists that name files with something other than a digest that Tarn checks.
   private var sums: Unrecognised.Likeness? {
     let words = lines.map { $0.split(whereSeparator: isBlank) }
     let kinds = ["DIST", "AUX", "EBUILD", "MISC", "DATA", "MANIFEST"]
@@ -155,14 +155,14 @@ struct UnrecognisedText {
       "if they are CRC-32 of files, let its name end in .sfv, or begin it with a line ';'")
   }
 
-  /// `ls -lR` and `rsync --list-only`.
+  /// The output of `ls -lR` and `rsync --list-only`.
   private var listing: Unrecognised.Likeness? {
     let rows = lines.filter { line in
       let mode = line.prefix(10)
       return mode.count == 10 && [UInt8(ascii: "-"), UInt8(ascii: "d"), UInt8(ascii: "l")].contains(mode[0])
         && mode.dropFirst().allSatisfy { "rwxstST-".utf8.contains($0) }
     }
-    // Of `ls -lR` each directory has two lines in front of its rows, and may have none.
+    // In `ls -lR` each directory has two lines before its rows, and may have no rows.
     let others = lines.count { $0.last != UInt8(ascii: ":") && !$0.begins(with: "total ") } - rows.count
     guard !rows.isEmpty, rows.count >= others else { return nil }
     return Likeness("a directory listing (ls -l, ls -lR, rsync)", Self.sumsAdvice)

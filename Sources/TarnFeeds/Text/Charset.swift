@@ -1,19 +1,19 @@
 import Glibc
 import TarnCore
 
-/// What the characters of an XML document are written in.
+/// The character encoding of an XML document.
 enum Charset: Equatable {
-  /// A byte that is no UTF-8 is taken as windows-1252.
+  /// UTF-8, where a byte that is not UTF-8 is read as windows-1252.
   case utf8
   case windows1252
   /// A name that iconv knows, and the bytes of its smallest unit.
   case named(String, unit: Int)
 
-  /// How far into a document its declaration is looked for.
+  /// The number of bytes in which the declaration of a document is looked for.
   private static let declarationRange = 2048
 
-  /// By byte order mark, zeros between the first letters, Content-Type, XML declaration, in this order; UTF-8
-  /// when none of them says.
+  /// Finds the encoding by byte order mark, zeros between the first letters, Content-Type, and XML declaration, in this order;
+  /// UTF-8 when none of them gives it.
   init(head: [UInt8], contentType: String?, hadByteOrderMark: Bool) {
     if hadByteOrderMark {
       self = .utf8
@@ -27,7 +27,7 @@ enum Charset: Equatable {
     if isBelied(by: head) { self = .utf8 }
   }
 
-  /// Whether a text that is said to be of one byte a letter is UTF-8 throughout: in these character sets that makes no words.
+  /// Returns whether a text declared as one byte for each letter is UTF-8 throughout: in these character sets UTF-8 makes no words.
   private func isBelied(by head: [UInt8]) -> Bool {
     switch self {
     case .utf8: return false
@@ -41,7 +41,7 @@ enum Charset: Equatable {
     }
   }
 
-  /// The bytes of a mark that this character set begins with and that is no part of the text.
+  /// Returns the length of the byte order mark of this encoding at the beginning, which is not part of the text.
   func markLength(_ head: [UInt8]) -> Int {
     guard case .named(let name, _) = self else { return 0 }
     let mark: [UInt8] =
@@ -65,7 +65,7 @@ enum Charset: Equatable {
     return marks.first { head.starts(with: $0.0) }?.1
   }
 
-  /// The charset parameter of a Content-Type.
+  /// Returns the charset parameter of a Content-Type.
   private static func parameter(of contentType: String) -> String? {
     for part in contentType.utf8.split(separator: 0x3B).dropFirst() {
       let pair = part.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false)
@@ -77,7 +77,7 @@ enum Charset: Equatable {
     return nil
   }
 
-  /// The encoding of the XML declaration.
+  /// Returns the encoding of the XML declaration.
   private static func declared(in head: ArraySlice<UInt8>) -> String? {
     guard let start = head.indices.first(where: { head[$0...].starts(with: "<?xml".utf8) }),
       let end = head[start...].firstIndex(of: UInt8(ascii: ">"))
@@ -86,12 +86,12 @@ enum Charset: Equatable {
     return HTMLTag.attribute("encoding", of: tag).map { String(decoding: trimmed($0), as: UTF8.self) }
   }
 
-  /// - Returns: nil for a name that nobody knows, and for a wide one, which the bytes did not bear out.
+  /// - Returns: `nil` for an unknown name, and for a wide encoding, which the bytes did not confirm.
   private static func named(_ name: String) -> Charset? {
     let folded = String(decoding: lowercased(name.utf8), as: UTF8.self)
     switch folded {
     case "utf-8", "utf8": return .utf8
-    // As browsers do (WHATWG Encoding 4.2): the names below mean their Windows supersets.
+    // As in browsers (WHATWG Encoding 4.2), the names below mean their Windows supersets.
     case "windows-1252", "cp1252", "x-cp1252", "iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "l1",
       "us-ascii", "ascii":
       return .windows1252
@@ -108,32 +108,32 @@ enum Charset: Equatable {
     guard isPlain, (1...40).contains(folded.utf8.count), !folded.hasPrefix("utf"), !folded.hasPrefix("ucs"),
       !folded.hasPrefix("iso-10646"), let converter = Converter(from: folded)
     else { return nil }
-    // What does not write ASCII as ASCII (EBCDIC, UTF-7) cannot have declared itself in ASCII.
+    // An encoding that does not write ASCII as ASCII (EBCDIC, UTF-7) cannot have been declared in ASCII.
     return converter.convert(Array("<?x>&+-".utf8)[...], isEnd: true).output.elementsEqual("<?x>&+-".utf8)
       ? .named(folded, unit: 1) : nil
   }
 
-  /// The characters of the bytes 0x80 to 0x9F in windows-1252; the undefined ones stay control characters.
+  /// The characters of the bytes 0x80 to 0x9F in windows-1252; undefined ones stay control characters.
   private static let upper: [UInt32] = [
     0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152,
     0x8D, 0x017D, 0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122,
     0x0161, 0x203A, 0x0153, 0x9D, 0x017E, 0x0178,
   ]
 
-  /// The character of a byte in windows-1252, as UTF-8.
+  /// Returns the character of a byte in windows-1252, as UTF-8.
   static func windows1252(_ byte: UInt8) -> [UInt8] {
     let code = (0x80...0x9F).contains(byte) ? upper[Int(byte - 0x80)] : UInt32(byte)
     return Unicode.Scalar(code).map { Array(String($0).utf8) } ?? [byte]
   }
 }
 
-/// iconv(3) from one character set to UTF-8. One thread.
+/// Converts one character set to UTF-8 with iconv(3). Used by one thread.
 final class Converter {
   private static let replacement: [UInt8] = [0xEF, 0xBF, 0xBD]
   private let handle: iconv_t
   private let unit: Int
 
-  /// - Returns: nil when the name is not known.
+  /// - Returns: `nil` when the name is not known.
   init?(from name: String, unit: Int = 1) {
     guard let handle = iconv_open("UTF-8", name), handle != iconv_t(bitPattern: -1) else { return nil }
     self.handle = handle
@@ -144,9 +144,9 @@ final class Converter {
     iconv_close(handle)
   }
 
-  /// Converts what is whole; a unit that means nothing becomes U+FFFD.
+  /// Converts complete units; a unit without a meaning becomes U+FFFD.
   ///
-  /// - Returns: the text, and how many bytes were taken.
+  /// - Returns: the text, and the number of bytes taken.
   func convert(_ bytes: ArraySlice<UInt8>, isEnd: Bool) -> (output: [UInt8], taken: Int) {
     var source = Array(bytes)
     var output: [UInt8] = []
@@ -182,7 +182,7 @@ final class Converter {
   }
 }
 
-/// The text of a document as UTF-8.
+/// A source that returns the text of a document as UTF-8.
 final class UTF8Source: ByteSource {
   private let input: FeedInput
   private let charset: Charset
@@ -236,7 +236,7 @@ final class UTF8Source: ByteSource {
     raw.removeFirst(taken)
   }
 
-  /// UTF-8 as it is, and every other byte as windows-1252.
+  /// Keeps UTF-8 as it is, and reads every other byte as windows-1252.
   static func repaired(_ bytes: [UInt8], isEnd: Bool) -> (output: [UInt8], taken: Int) {
     var output: [UInt8] = []
     output.reserveCapacity(bytes.count)
@@ -258,7 +258,7 @@ final class UTF8Source: ByteSource {
     return (output, index)
   }
 
-  /// How many bytes from the front are UTF-8; what is cut at the end counts as whole.
+  /// Returns the number of leading bytes that are UTF-8; a cut sequence at the end counts as complete.
   static func length(ofUTF8 bytes: [UInt8]) -> Int {
     var index = 0
     while index < bytes.count {
@@ -274,7 +274,7 @@ final class UTF8Source: ByteSource {
     return index
   }
 
-  /// A lead byte and as many others as it wants: no overlong form, no surrogate, nothing beyond U+10FFFF.
+  /// Returns whether these are a lead byte and its continuation bytes: no overlong form, no surrogate, nothing beyond U+10FFFF.
   private static func isSequence(_ bytes: ArraySlice<UInt8>) -> Bool {
     guard let lead = bytes.first, bytes.dropFirst().allSatisfy({ $0 & 0xC0 == 0x80 }) else { return false }
     guard let second = bytes.dropFirst().first else { return lead < 0x80 }

@@ -1,14 +1,14 @@
 import TarnCore
 
-/// The moments that news feeds write: RFC 822 and RFC 3339 with the faults of real life.
+/// Reads the dates of news feeds: RFC 822 and RFC 3339 with the usual errors.
 ///
-/// A moment without a zone is taken as UTC, a day without a time as its midnight.
+/// A date without a zone is taken as UTC, a day without a time as its midnight.
 enum FeedDate {
   private static let maximumLength = 100
   private static let months = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
   ]
-  /// Hours east of Greenwich. Letters of the military zones were never used right (RFC 5322 4.3): UTC.
+  /// Hours east of Greenwich. The letters of the military zones were never used correctly (RFC 5322 4.3), so they count as UTC.
   private static let zones: [String: Int] = [
     "ut": 0, "utc": 0, "gmt": 0, "z": 0, "wet": 0, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7,
     "mdt": -6, "pst": -8, "pdt": -7, "akst": -9, "akdt": -8, "hst": -10, "bst": 1, "cet": 1, "cest": 2,
@@ -23,7 +23,7 @@ enum FeedDate {
     return mail(text)
   }
 
-  /// Comments are in parentheses (RFC 5322 3.2.2).
+  /// Removes comments, which are in parentheses (RFC 5322 3.2.2).
   private static func withoutComments(_ text: [UInt8]) -> [UInt8] {
     guard text.contains(0x28) else { return text }
     var depth = 0
@@ -38,7 +38,7 @@ enum FeedDate {
 
   // MARK: RFC 3339
 
-  /// `2023-11-14T22:13:20.5+01:00` and its shorter forms down to the year (W3C-DTF), also without dashes.
+  /// Reads `2023-11-14T22:13:20.5+01:00` and its shorter forms down to the year (W3C-DTF), also without dashes.
   private static func iso(_ text: [UInt8]) -> Timestamp? {
     let run = text.prefix { $0.isASCIIDigit }
     guard run.count != 8 else {
@@ -58,7 +58,7 @@ enum FeedDate {
     return time.on(year: year, month: month ?? 1, day: day ?? 1, offset: offset)
   }
 
-  /// One or two digits behind a mark.
+  /// Reads one or two digits after a mark.
   private static func part(_ rest: inout ArraySlice<UInt8>, behind mark: UInt8?) -> Int? {
     guard let mark, rest.first == mark else { return nil }
     let digits = rest.dropFirst().prefix { $0.isASCIIDigit }
@@ -69,7 +69,7 @@ enum FeedDate {
 
   // MARK: RFC 822
 
-  /// `Tue, 14 Nov 2023 22:13:20 +0100`, in other orders, too: `November 14, 2023`, `Tue Nov 14 22:13:20 2023`.
+  /// Reads `Tue, 14 Nov 2023 22:13:20 +0100`, also in other orders: `November 14, 2023`, `Tue Nov 14 22:13:20 2023`.
   private static func mail(_ text: [UInt8]) -> Timestamp? {
     var day: Int?
     var month: Int?
@@ -102,7 +102,7 @@ enum FeedDate {
     return (time ?? Time()).on(year: year, month: month, day: day, offset: offset ?? 0)
   }
 
-  /// Parted by blanks and commas, and by dashes between letters and digits (`14-Nov-2023`).
+  /// Splits at blanks and commas, and at dashes between letters and digits (`14-Nov-2023`).
   private static func words(_ text: [UInt8]) -> [[UInt8]] {
     var result: [[UInt8]] = []
     for word in text.split(whereSeparator: { isBlank($0) || $0 == 0x2C }) {
@@ -114,12 +114,12 @@ enum FeedDate {
     return result
   }
 
-  /// Two digits before 50 are of this century, three count from 1900 (RFC 5322 4.3).
+  /// Completes a year: two digits before 50 are of this century, three count from 1900 (RFC 5322 4.3).
   private static func year(_ value: Int, _ digits: Int) -> Int {
     digits >= 4 ? value : value + (digits == 2 && value < 50 ? 2000 : 1900)
   }
 
-  /// English names and their abbreviations, and German ones that begin in another way.
+  /// Reads English names of months and their abbreviations, and German ones with another beginning.
   private static func month(_ word: [UInt8]) -> Int? {
     guard word.count >= 3 else { return nil }
     let name = String(decoding: lowercased(word.prefix(3)), as: UTF8.self)
@@ -135,7 +135,7 @@ enum FeedDate {
     }
   }
 
-  /// `+0100`, `+01:00`, `+1`, `GMT+1`, `EST`, `Z`, nothing; in seconds.
+  /// Reads `+0100`, `+01:00`, `+1`, `GMT+1`, `EST`, `Z` or nothing, in seconds.
   private static func offset(_ text: [UInt8]) -> Int? {
     let name = text.prefix { $0.isASCIILetter }
     var hours = 0
@@ -170,7 +170,7 @@ enum FeedDate {
 
     init() {}
 
-    /// `22:13`, `22:13:20`, `22:13:20.5`, `221320`; midnight when the text begins with none of them.
+    /// Reads `22:13`, `22:13:20`, `22:13:20.5` or `221320`; midnight when the text begins with none of them.
     init?(_ rest: inout ArraySlice<UInt8>) {
       let run = rest.prefix { $0.isASCIIDigit }
       guard !run.isEmpty else { return }

@@ -1,12 +1,12 @@
 import TarnCore
 
-/// The ways in which feeds write a moment.
+/// Reads the forms of a time that feeds use.
 enum FeedTime {
   private static let months = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
   ]
 
-  /// `14-Nov-2023 22:13`, taken as UTC, and what stands behind it.
+  /// Reads `14-Nov-2023 22:13` as UTC, and returns what follows it.
   static func index(_ text: [UInt8]) -> (time: Timestamp, rest: ArraySlice<UInt8>)? {
     guard text.count >= 17, text[2] == 0x2D, text[6] == 0x2D, text[11] == 0x20, text[14] == 0x3A,
       text.count == 17 || isBlank(text[17]),
@@ -17,13 +17,13 @@ enum FeedTime {
     return (time, text[17...])
   }
 
-  /// `2023-11-14 22:13` at the front of some words, taken as UTC.
+  /// Reads `2023-11-14 22:13` at the beginning of some words, as UTC.
   static func minute(_ words: [[UInt8]]) -> Timestamp? {
     guard words.count >= 2, words[0].count == 10, words[1].count == 5 else { return nil }
     return rfc3339(words[0] + [0x20] + words[1] + Array(":00Z".utf8))
   }
 
-  /// `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 1123).
+  /// Reads `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 1123).
   static func http(_ text: [UInt8]) -> Timestamp? {
     guard text.count == 29, text[3] == 0x2C, text[16] == 0x20, text[19] == 0x3A, text[22] == 0x3A,
       text[25...].elementsEqual(" GMT".utf8),
@@ -33,7 +33,7 @@ enum FeedTime {
     return Timestamp(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
   }
 
-  /// `2023-11-14T22:13:20.5+01:00` (RFC 3339).
+  /// Reads `2023-11-14T22:13:20.5+01:00` (RFC 3339).
   static func rfc3339(_ text: [UInt8]) -> Timestamp? {
     guard text.count >= 20, text[4] == 0x2D, text[7] == 0x2D, [0x54, 0x74, 0x20].contains(text[10]),
       text[13] == 0x3A, text[16] == 0x3A,
@@ -54,7 +54,7 @@ enum FeedTime {
       offsetSeconds: offset)
   }
 
-  /// A JSON number of seconds since 1970.
+  /// Reads a JSON number of seconds since 1970.
   static func seconds(_ text: [UInt8]) -> Timestamp? {
     let isNegative = text.first == 0x2D
     let digits = text.drop { $0 == 0x2D }
@@ -73,7 +73,7 @@ enum FeedTime {
       seconds: isNegative ? -seconds : seconds, nanoseconds: Int64(isNegative ? -fraction : fraction))
   }
 
-  /// `Z` or `+01:00`, in seconds.
+  /// Reads `Z` or `+01:00`, in seconds.
   private static func offset(_ text: ArraySlice<UInt8>) -> Int? {
     let text = Array(text)
     if text == [0x5A] || text == [0x7A] { return 0 }

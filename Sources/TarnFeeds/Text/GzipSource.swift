@@ -1,18 +1,18 @@
 import CZlib
 import TarnCore
 
-/// The inflated bytes of a gzip document (RFC 1952), of all its members.
+/// Inflates a gzip document (RFC 1952) with all its members.
 final class GzipSource: ByteSource {
   static let maximumOutput: UInt64 = 4 << 30
-  /// Lists of files, which repeat themselves, come to 30.
+  /// The highest ratio of inflated bytes. Lists of files, which are repetitive, reach 30.
   static let maximumRatio: UInt64 = 100
-  /// The ratio is judged only behind so many bytes, which take no time.
+  /// The number of inflated bytes before the ratio is checked; they take no time.
   static let unjudgedOutput: UInt64 = 16 << 20
   private static let blockSize = 65_536
 
   private let input: FeedInput
   private let most: UInt64
-  /// On the heap: zlib keeps the address.
+  /// The state of zlib, on the heap because zlib keeps the address.
   private let stream: UnsafeMutablePointer<z_stream>
   private let block: UnsafeMutableRawBufferPointer
   private var consumed: UInt64 = 0
@@ -21,7 +21,7 @@ final class GzipSource: ByteSource {
 
   static func recognises(_ head: [UInt8]) -> Bool { head.starts(with: [0x1F, 0x8B]) }
 
-  /// - Parameter most: more inflated bytes are refused.
+  /// - Parameter most: the most inflated bytes; more are refused.
   init(_ input: FeedInput, most: UInt64 = maximumOutput) throws(FeedFailure) {
     self.input = input
     self.most = most
@@ -73,7 +73,7 @@ final class GzipSource: ByteSource {
     return true
   }
 
-  /// Goes on with the next member; zeros behind the last one are padding.
+  /// Continues with the next member; zeros after the last one are padding.
   private func endMember() throws(FeedFailure) {
     while true {
       if stream.pointee.avail_in == 0, try !refill() {

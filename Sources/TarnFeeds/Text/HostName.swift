@@ -1,12 +1,13 @@
 import TarnCore
 
-/// Host names in Unicode as they go over the wire: IDNA, with punycode (RFC 3492) and the mappings of UTS 46 that need no
-/// tables. libidn2 would know each character's version of Unicode; a host that does not exist is all that is missed.
+/// Turns Unicode host names into the form for the network: IDNA, with punycode (RFC 3492) and the mappings of UTS 46 that need no
+/// tables. libidn2 would also know each character's version of Unicode; without it only a host that does not exist is missed.
 package enum HostName {
   private static let maximumLabel = 63
   private static let maximumLength = 253
 
-  /// The authority of a URL with its host in ASCII, where the host is percent-encoded UTF-8. What is no such host stays as it is.
+  /// Returns the authority of a URL with its host in ASCII, where the host is percent-encoded UTF-8. Any other authority stays as
+  /// it is.
   static func ascii(_ authority: [UInt8]) -> [UInt8] {
     guard authority.contains(UInt8(ascii: "%")), !authority.contains(UInt8(ascii: "@")),
       authority.first != UInt8(ascii: "[")
@@ -20,7 +21,7 @@ package enum HostName {
     return ascii + authority[host.endIndex...]
   }
 
-  /// A URL as a person writes it, with its host in ASCII; the rest stays as it is.
+  /// Returns a URL as a person writes it with its host in ASCII; the rest stays as it is.
   package static func ascii(url: String) -> String {
     let bytes = Array(url.utf8)
     guard let colon = bytes.place(of: "://") else { return url }
@@ -44,7 +45,7 @@ package enum HostName {
     return result.count <= maximumLength ? result : nil
   }
 
-  /// Lower case, one character for a letter and its marks, wide forms of ASCII as ASCII, without what is not seen.
+  /// Maps to lower case, composes a letter with its marks, turns wide forms of ASCII into ASCII, and removes invisible characters.
   private static func mapped(_ text: String) -> [Unicode.Scalar] {
     var lower = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
@@ -63,7 +64,7 @@ package enum HostName {
     }
   }
 
-  /// Letters with marks (Latin, Greek, Cyrillic, kana, Hangul), each under all the ways to write it: Swift holds them for equal.
+  /// Letters with marks (Latin, Greek, Cyrillic, kana, Hangul), each under all its forms, which Swift treats as equal.
   private static let composed: [String: Unicode.Scalar] = {
     var table: [String: Unicode.Scalar] = [:]
     for range: ClosedRange<UInt32> in [
@@ -76,7 +77,8 @@ package enum HostName {
     return table
   }()
 
-  /// Of ASCII only what host names have: nothing that came by an encoding may end the host.
+  /// Returns whether a host name may have the character. Of ASCII only letters, digits and `-._` may occur: nothing that came
+  /// encoded may end the host.
   private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
     if scalar.isASCII {
       let byte = UInt8(scalar.value)
@@ -93,7 +95,7 @@ package enum HostName {
 
   // MARK: Punycode
 
-  /// A label; nil when it is too long to be one.
+  /// Encodes a label; `nil` when it is too long.
   private static func encoded(_ label: [Unicode.Scalar]) -> [UInt8]? {
     var output = label.filter(\.isASCII).map { UInt8($0.value) }
     guard output.count < label.count else { return output }
@@ -131,7 +133,7 @@ package enum HostName {
     output.append(digit(rest))
   }
 
-  /// `a` to `z`, then `0` to `9`.
+  /// Returns the digit: `a` to `z`, then `0` to `9`.
   private static func digit(_ value: Int) -> UInt8 {
     value < 26 ? UInt8(ascii: "a") + UInt8(value) : UInt8(ascii: "0") + UInt8(value - 26)
   }

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Keys of an object that somebody knows.
+/// A set of known keys of an object.
 struct JSONKeys {
   private let names: [StaticString]
 
@@ -8,7 +8,7 @@ struct JSONKeys {
     self.names = names
   }
 
-  /// - Returns: the number of names when it is none of them.
+  /// - Returns: the place of the key among the names, or the number of names when it is none of them.
   func place(of key: UnsafeRawBufferPointer) -> Int {
     var place = 0
     while place < names.count {
@@ -26,7 +26,7 @@ struct JSONKeys {
 
 /// Reads JSON (RFC 8259) value by value, in bounded memory.
 ///
-/// Strings are bytes: what is not UTF-8 stays as it is. Duplicate keys are the caller's to see.
+/// Strings are bytes: what is not UTF-8 stays as it is. The caller has to notice duplicate keys.
 struct JSONReader {
   static let maximumDepth = 32
   static let maximumString = 1 << 20
@@ -37,30 +37,30 @@ struct JSONReader {
   private let input: FeedInput?
   private var buffer: [UInt8]
   private var position = 0
-  /// Bytes before the buffer, and where the current line begins in the document.
+  /// The number of bytes before the buffer, and the start of the current line in the document.
   private var passed = 0
   private var lineStart = 0
   private var line: Int
   private var depth = 0
-  /// Whether the innermost object or array has had an element, one bit per level.
+  /// Whether the object or array of each level has had an element, one bit per level, the innermost lowest.
   private var hasElement: UInt64 = 0
 
-  /// Reads a whole document.
+  /// Makes a reader for a whole document.
   init(_ input: FeedInput) {
     self.input = input
     buffer = []
     line = 1
   }
 
-  /// Reads bytes at hand, which are that line of the document.
+  /// Makes a reader for bytes in memory, which are the given line of the document.
   init(_ bytes: [UInt8], line: Int = 1) {
     input = nil
     buffer = bytes
     self.line = line
   }
 
-  /// What a rule says of the first key of the object at the head of a document that it knows; false when it knows
-  /// none, or when the head ends or is no object. The rule may read the key's value.
+  /// Applies a rule to the keys of the object at the beginning of a document, and returns the first answer. False when the rule
+  /// answers for none, when the head ends, or when it is not an object. The rule may read the value of the key.
   static func tells(
     _ head: [UInt8], _ rule: ([UInt8], inout JSONReader) throws(FeedFailure) -> Bool?
   ) -> Bool {
@@ -94,7 +94,7 @@ struct JSONReader {
   mutating func beginObject() throws(FeedFailure) { try begin(UInt8(ascii: "{"), "an object") }
   mutating func beginArray() throws(FeedFailure) { try begin(UInt8(ascii: "["), "an array") }
 
-  /// The next key of the innermost object; nil when it ends here.
+  /// Returns the next key of the innermost object; `nil` at its end.
   mutating func nextKey() throws(FeedFailure) -> [UInt8]? {
     guard try nextElement(closing: UInt8(ascii: "}")) else { return nil }
     let key = try string()
@@ -103,18 +103,18 @@ struct JSONReader {
     return key
   }
 
-  /// True when the innermost array has one more element, which is read next.
+  /// Returns true when the innermost array has one more element, which is read next.
   mutating func nextElement() throws(FeedFailure) -> Bool {
     try nextElement(closing: UInt8(ascii: "]"))
   }
 
-  /// Which of the given keys comes next in the innermost object: its place among them, or their number for another one; nil when
-  /// the object ends here.
+  /// Returns which of the given keys comes next in the innermost object: its place among them, or their number for another key.
+  /// `nil` at the end of the object.
   mutating func nextKey(of keys: JSONKeys) throws(FeedFailure) -> Int? {
     try nextKey { keys.place(of: $0) }
   }
 
-  /// What is made of the next key's bytes in the innermost object; nil when it ends here.
+  /// Returns what `make` makes of the bytes of the next key in the innermost object; `nil` at its end.
   mutating func nextKey<Result>(as make: (UnsafeRawBufferPointer) -> Result) throws(FeedFailure) -> Result? {
     guard try nextElement(closing: UInt8(ascii: "}")) else { return nil }
     let result = try string(as: make)
@@ -123,7 +123,7 @@ struct JSONReader {
     return result
   }
 
-  /// What is made of the next string's bytes.
+  /// Returns what `make` makes of the bytes of the next string.
   mutating func string<Result>(as make: (UnsafeRawBufferPointer) -> Result) throws(FeedFailure) -> Result {
     guard let plain = try plainString() else { return try anyString().withUnsafeBytes(make) }
     return buffer.withUnsafeBytes { make(UnsafeRawBufferPointer(rebasing: $0[plain])) }
@@ -134,8 +134,8 @@ struct JSONReader {
     return try anyString()
   }
 
-  /// Where in the buffer the string lies that comes next, which is taken; nil, and nothing is taken, when it has escapes or does
-  /// not end in the buffer.
+  /// Takes the next string and returns its place in the buffer. `nil`, without taking anything, when it has escapes or does not end
+  /// in the buffer.
   private mutating func plainString() throws(FeedFailure) -> Range<Int>? {
     guard try significant() == UInt8(ascii: "\"") else { throw malformed("a string is expected here") }
     let start = position + 1
@@ -145,8 +145,7 @@ struct JSONReader {
     return start..<stop
   }
 
-  /// Where the run of bytes ends that mean themselves in a string: at a quote, a backslash or a control character, or with the
-  /// buffer.
+  /// Returns the end of a run of literal bytes in a string: a quote, a backslash, a control character, or the end of the buffer.
   private func endOfRun(from start: Int) -> Int {
     buffer.withUnsafeBytes { bytes in
       var stop = start
@@ -160,7 +159,7 @@ struct JSONReader {
     }
   }
 
-  /// The high bit of the first byte that ends a run, the first one being the lowest; bits above it mean nothing.
+  /// Returns the high bit of the first byte that ends a run, where the first byte is the lowest; higher bits mean nothing.
   private static func marks(of word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let (quote, backslash) = (word ^ (ones &* 0x22), word ^ (ones &* 0x5C))
@@ -174,7 +173,7 @@ struct JSONReader {
     var result: [UInt8] = []
     while true {
       guard try hasByte() else { throw truncated() }
-      // The run up to the next byte that means something is copied at once.
+      // The run up to the next special byte is copied at once.
       let stop = endOfRun(from: position)
       result += buffer[position..<stop]
       position = stop
@@ -192,7 +191,7 @@ struct JSONReader {
     }
   }
 
-  /// The text of a number.
+  /// Returns the text of a number.
   mutating func number() throws(FeedFailure) -> [UInt8] {
     guard try kind() == .number else { throw malformed("a number is expected here") }
     var text: [UInt8] = []
@@ -207,14 +206,14 @@ struct JSONReader {
     return text
   }
 
-  /// A number that is whole and at least 0; nil, and it is taken all the same, for any other one and above 2^64-1.
+  /// Returns a whole number of at least 0. `nil` for any other number and above 2^64-1, which is taken as well.
   mutating func wholeNumber() throws(FeedFailure) -> UInt64? {
     if let plain = try plainWhole() { return plain }
     return UInt64(String(decoding: try number(), as: UTF8.self))
   }
 
-  /// The number that comes next, which is taken, when it is written in at most 18 digits and ends in the buffer; nil, and
-  /// nothing is taken, for any other.
+  /// Takes and returns the next number when it has at most 18 digits and ends in the buffer. `nil`, without taking anything, for
+  /// any other.
   private mutating func plainWhole() throws(FeedFailure) -> UInt64? {
     guard (0x31...0x39).contains(try significant()) else { return nil }
     var (value, stop) = (UInt64(0), position)
@@ -229,7 +228,7 @@ struct JSONReader {
     return value
   }
 
-  /// true or false; nil for null.
+  /// Returns true or false; `nil` for null.
   mutating func literal() throws(FeedFailure) -> Bool? {
     let first = try significant()
     let word = first == UInt8(ascii: "t") ? "true" : first == UInt8(ascii: "f") ? "false" : "null"
@@ -265,7 +264,7 @@ struct JSONReader {
     }
   }
 
-  /// An error that points at this place.
+  /// Returns an error that points at this place.
   func malformed(_ message: String, code: String = "feed-malformed") -> FeedFailure {
     FeedFailure(code: code, message: message, line: line, column: passed + position - lineStart + 1)
   }
@@ -276,7 +275,7 @@ struct JSONReader {
     malformed("the document ends too early", code: "feed-truncated")
   }
 
-  /// Puts the next block in place of the buffer; false at the end.
+  /// Replaces the buffer with the next block; false at the end.
   private mutating func fill() throws(FeedFailure) -> Bool {
     guard let input else { return false }
     passed += buffer.count
@@ -290,7 +289,7 @@ struct JSONReader {
     return try fill()
   }
 
-  /// The next byte that is no blank, not taken.
+  /// Returns the next byte that is not a blank, without taking it.
   private mutating func significant() throws(FeedFailure) -> UInt8 {
     if position < buffer.count, buffer[position] > 0x20 { return buffer[position] }
     return try significantBehindBlanks()
@@ -356,7 +355,7 @@ struct JSONReader {
     }
   }
 
-  /// The character of a `\u` escape (RFC 8259, 7) or of a surrogate pair, behind the first `u`.
+  /// Returns the character of a `\u` escape (RFC 8259, 7) or of a surrogate pair, after the first `u`.
   private mutating func unicode() throws(FeedFailure) -> Unicode.Scalar {
     var value = try hexDigits()
     if (0xD800..<0xDC00).contains(value) {
@@ -390,7 +389,7 @@ struct JSONReader {
     byte == 0x2B || byte == 0x2D || byte == 0x2E || byte | 0x20 == UInt8(ascii: "e")
   }
 
-  /// The grammar of RFC 8259 6.
+  /// Checks the grammar of RFC 8259 6.
   private static func isNumber(_ text: [UInt8]) -> Bool {
     var rest = text[...]
     func digits() -> Int {

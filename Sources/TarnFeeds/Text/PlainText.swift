@@ -1,12 +1,12 @@
 import CXML
 import TarnCore
 
-/// Text that a person reads, out of what feeds write.
+/// Turns the texts of feeds into plain text for people.
 enum PlainText {
-  /// The longest name of an entity, with what stands around it.
+  /// The most bytes of a character reference with its delimiters.
   static let maximumReference = 40
 
-  /// One line: each run of blanks, no-break ones included, is one space; control characters are left out.
+  /// Returns one line: each run of blanks, including no-break spaces, becomes one space, and control characters are left out.
   static func line(_ text: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(text.count)
@@ -27,13 +27,12 @@ enum PlainText {
     return result
   }
 
-  /// Entities decoded once; what is none stays.
+  /// Decodes entities once; anything else stays as it is.
   static func decoded(_ text: [UInt8]) -> [UInt8] {
     text.contains(UInt8(ascii: "&")) ? decoded(text[...], by: character(named:)) : text
   }
 
-  /// References decoded once by a rule of the caller's, which is given what stands between `&` and `;`; what it
-  /// knows nothing of stays.
+  /// Decodes references once by a rule of the caller's, which gets the text between `&` and `;`. What it does not know stays.
   static func decoded(_ text: ArraySlice<UInt8>, by character: (ArraySlice<UInt8>) -> [UInt8]?) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(text.count)
@@ -53,7 +52,7 @@ enum PlainText {
     return result
   }
 
-  /// HTML without its tags and comments, entities decoded.
+  /// Removes the tags and comments of HTML, and decodes entities.
   static func ofHTML(_ text: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var rest = text[...]
@@ -72,8 +71,7 @@ enum PlainText {
     return decoded(result)
   }
 
-  /// What is said to be plain text without the tags of HTML and the entities that many feeds have in it all the same. Other words
-  /// in angle brackets stay.
+  /// Removes the HTML tags and entities that many feeds have in texts declared as plain. Other words in angle brackets stay.
   static func cleaned(_ text: [UInt8]) -> [UInt8] {
     guard text.contains(UInt8(ascii: "<")) else { return decoded(text) }
     var result: [UInt8] = []
@@ -90,7 +88,7 @@ enum PlainText {
     return decoded(result)
   }
 
-  /// - Parameter name: in small letters.
+  /// - Parameter name: the name in lower case.
   static func isHTML(_ name: some Collection<UInt8>) -> Bool {
     tags.contains(String(decoding: name, as: UTF8.self))
   }
@@ -104,7 +102,7 @@ enum PlainText {
     "wbr",
   ]
 
-  /// The index behind a tag that begins the text, with its attributes; nil where none does.
+  /// Returns the index behind an HTML tag, with its attributes, that begins the text; `nil` where none does.
   private static func endOfHTMLTag(_ text: ArraySlice<UInt8>) -> Int? {
     let isEnd = text.dropFirst().first == UInt8(ascii: "/")
     let name = text.dropFirst(isEnd ? 2 : 1).prefix { $0.isASCIILetter || $0.isASCIIDigit }
@@ -116,7 +114,7 @@ enum PlainText {
     return isEmpty || (isBlank(text[name.endIndex]) && inside.contains(UInt8(ascii: "="))) ? end + 1 : nil
   }
 
-  /// The character of an entity of HTML or of a number, as UTF-8; nil when there is no such.
+  /// Returns the character of an HTML entity or of a number, as UTF-8; `nil` when there is none.
   static func character(named name: ArraySlice<UInt8>) -> [UInt8]? {
     if name.first == UInt8(ascii: "#") { return character(numbered: name.dropFirst()) }
     guard !name.isEmpty, name.count < maximumReference,
@@ -127,7 +125,8 @@ enum PlainText {
     return description.flatMap { Unicode.Scalar($0.pointee.value) }.map { Array(String($0).utf8) }
   }
 
-  /// `8217` or `x2019`; the numbers 128 to 159 mean what browsers take them for. Empty for one that no text holds.
+  /// Reads `8217` or `x2019`; the numbers 128 to 159 have the meaning that browsers give them. Empty for a character that no text
+  /// may hold.
   static func character(numbered digits: ArraySlice<UInt8>) -> [UInt8]? {
     let isHex = digits.first.map { $0 | 0x20 == UInt8(ascii: "x") } ?? false
     let digits = isHex ? digits.dropFirst() : digits
@@ -140,12 +139,12 @@ enum PlainText {
     return Array(String(scalar).utf8)
   }
 
-  /// What XML allows (XML 1.0 2.2).
+  /// Returns whether XML allows the character (XML 1.0 2.2).
   private static func isText(_ value: UInt32) -> Bool {
     value >= 0x20 ? value != 0xFFFE && value != 0xFFFF : value == 0x09 || value == 0x0A || value == 0x0D
   }
 
-  /// The index behind a tag or comment that begins the text.
+  /// Returns the index behind a tag or comment that begins the text.
   private static func tagLength(_ text: ArraySlice<UInt8>) -> Int {
     if text.begins(with: "<!--") {
       var rest = text.dropFirst(4)

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// A URL or a relative reference, as bytes and never decoded (RFC 3986), but for a host in Unicode, which is put into
-/// ASCII. The fragment is left out.
+/// A URL or a relative reference, as bytes and never decoded (RFC 3986), except that a Unicode host is turned into ASCII. The
+/// fragment is dropped.
 struct URLReference: Equatable {
   var scheme: [UInt8]?
   var authority: [UInt8]?
@@ -40,8 +40,8 @@ struct URLReference: Equatable {
     self.init(text.utf8)
   }
 
-  /// Whether text is a whole http or https URL with a host, and no user, query or fragment, that comes to itself when it is taken
-  /// apart, resolved and put together again. Most are, of which nothing else has to be asked.
+  /// Returns whether the text is an absolute http or https URL with a host and without user, query and fragment. It must also stay
+  /// the same when it is split, resolved and joined again. Most URLs pass, and need no other check.
   static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard let scheme = Self.lengthOfScheme(text) else { return false }
     return Percent.keptInURL.withUnsafeBufferPointer {
@@ -62,7 +62,7 @@ struct URLReference: Equatable {
     behindScheme text: UnsafeBufferPointer<UInt8>, keeps: UnsafeBufferPointer<Bool>
   ) -> Bool {
     var (isHost, isPort, isBracket) = (true, false, false)
-    // Of the host, or of the segment at hand.
+    // The counts are of the host, or of the current segment.
     var (length, dots) = (0, 0)
     for byte in text {
       switch byte {
@@ -87,12 +87,12 @@ struct URLReference: Equatable {
     return isHost ? length > 0 : !isDots(length, dots)
   }
 
-  /// Whether a segment of so many bytes, of them so many dots, is `.` or `..`.
+  /// Returns whether a segment with this length and number of dots is `.` or `..`.
   private static func isDots(_ length: Int, _ dots: Int) -> Bool {
     length == dots && (dots == 1 || dots == 2)
   }
 
-  /// RFC 3986 5.2.2, with this as the base.
+  /// Resolves a reference with this URL as the base (RFC 3986 5.2.2).
   func resolve(_ reference: URLReference) -> URLReference {
     var result = reference
     result.path = Self.removeDotSegments(reference.path)
@@ -109,13 +109,13 @@ struct URLReference: Equatable {
     return result
   }
 
-  /// The path up to and with its last slash.
+  /// The path up to and including its last slash.
   var directory: [UInt8] {
     guard let slash = path.lastIndex(of: 0x2F) else { return authority == nil ? [] : [0x2F] }
     return Array(path[...slash])
   }
 
-  /// The last segment of the path, decoded; empty for that of a directory.
+  /// The last segment of the path, decoded; empty for the path of a directory.
   var name: [UInt8] {
     Percent.decode(path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
   }
@@ -131,16 +131,16 @@ struct URLReference: Equatable {
 
   var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// Where it is fetched from; nil for a relative reference, and for schemes that Tarn does not fetch from.
+  /// The scheme by which it is fetched; `nil` for a relative reference, and for schemes that Tarn does not fetch from.
   var source: URLScheme? { scheme.flatMap { URLScheme($0) } }
 
-  /// A server has what it names.
+  /// True when it names something on a server.
   var isRemote: Bool { source?.isRemote == true }
 
-  /// It names a file of this machine.
+  /// True when it names a file of this machine.
   var isLocal: Bool { source == .file }
 
-  /// Why nothing is fetched from an absolute URL of a server, for a person; nil when it may be.
+  /// Why nothing is fetched from an absolute URL of a server, for people; `nil` when it may be fetched.
   var obstacle: String? {
     let host = authority ?? []
     guard isRemote || host.contains(UInt8(ascii: "@")) else {
@@ -151,14 +151,14 @@ struct URLReference: Equatable {
       return "its URL carries a user name or a password; write them into a file for --netrc or --header-file"
     }
     if host.isEmpty || host.first == UInt8(ascii: ":") { return "its URL names no host" }
-    // Perhaps a user's name, and a password with a slash in it.
+    // This may be a user name, and a password with a slash in it.
     let isBracket = host.contains(UInt8(ascii: "["))
     let port = isBracket ? [] : host.split(separator: UInt8(ascii: ":")).dropFirst().last ?? []
     guard port.allSatisfy(\.isASCIIDigit) else { return "its URL's port is no number" }
     return host.contains(UInt8(ascii: "%")) ? "'\(Printable.escape(host))' is no name of a host" : nil
   }
 
-  /// The same scheme, host and port.
+  /// Returns whether scheme, host and port are the same.
   func isSameOrigin(as other: URLReference) -> Bool {
     func folded(_ url: URLReference) -> [UInt8] {
       var host = (url.authority ?? []).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
@@ -174,7 +174,7 @@ struct URLReference: Equatable {
     return text.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || [0x2B, 0x2D, 0x2E].contains($0) }
   }
 
-  /// Whether a segment is `.` or `..`: a dot alone says nothing, for most names have one.
+  /// Returns whether a segment is `.` or `..`: a dot alone says nothing, since most names have one.
   private static func hasDotSegment(_ path: [UInt8]) -> Bool {
     var length = 0
     var dots = 0
@@ -190,7 +190,7 @@ struct URLReference: Equatable {
     return isDots(length, dots)
   }
 
-  /// RFC 3986 5.2.4; a path above the root stays at the root.
+  /// Removes dot segments (RFC 3986 5.2.4); a path above the root stays at the root.
   private static func removeDotSegments(_ path: [UInt8]) -> [UInt8] {
     guard hasDotSegment(path) else { return path }
     let segments = path.split(separator: 0x2F, omittingEmptySubsequences: false)
@@ -214,30 +214,30 @@ struct URLReference: Equatable {
 
 /// Percent coding of bytes.
 package enum Percent {
-  /// What a path segment keeps as it is: unreserved characters and these (RFC 3986 pchar).
+  /// The bytes that a path segment keeps as they are: unreserved characters and these (RFC 3986 pchar).
   private static let keptInSegment: [Bool] = (0..<256).map { value in
     let byte = UInt8(value)
     return byte.isASCIILetter || byte.isASCIIDigit || Array("-._~!$'()*,;:@&=+".utf8).contains(byte)
   }
 
-  /// What a whole URL may hold: everything printable but these.
+  /// The bytes that a whole URL may hold: everything printable except these.
   static let keptInURL: [Bool] = (0..<256).map { value in
     value > 0x20 && value < 0x7F && !Array("\"<>\\^`{|}".utf8).contains(UInt8(value))
   }
 
   private static let digits = Array("0123456789ABCDEF".utf8)
 
-  /// A raw path as it is written in a URL; the slashes part the segments.
+  /// Encodes a raw path for a URL; its slashes separate the segments.
   static func encode(path: some Sequence<UInt8>) -> [UInt8] {
     encode(path) { keptInSegment[Int($0)] || $0 == 0x2F }
   }
 
-  /// A URL from outside with the bytes encoded that no URL may hold.
+  /// Encodes the bytes of a URL from outside that no URL may hold.
   static func repaired(_ text: some Sequence<UInt8>) -> [UInt8] {
     encode(text) { keptInURL[Int($0)] }
   }
 
-  /// A URL in ASCII: a base, which is one up to its last slash, and a path below it.
+  /// Returns a URL in ASCII made of a base, which ends with its last slash, and a path below it.
   static func text(of path: RelativePath, behind base: [UInt8]) -> String {
     let isPlain = keptInSegment.withUnsafeBufferPointer { kept in
       path.bytes.withUnsafeBufferPointer { $0.allSatisfy { kept[Int($0)] || $0 == 0x2F } }
@@ -269,7 +269,7 @@ package enum Percent {
     return result
   }
 
-  /// The same path with each `%` encoded that begins no code: it can only mean itself.
+  /// Encodes each `%` that begins no code, since it can only mean itself.
   package static func completed(_ path: [UInt8]) -> [UInt8] {
     guard path.contains(0x25) else { return path }
     var result: [UInt8] = []
@@ -302,7 +302,7 @@ package enum Percent {
     return result
   }
 
-  /// As `UInt64` reads it; what has digits alone, and not too many, without a detour.
+  /// Reads a number like `UInt64`, but faster when it has only digits, and not too many.
   static func wholeNumber(_ text: [UInt8]) -> UInt64? {
     guard (1...18).contains(text.count), text.allSatisfy(\.isASCIIDigit) else {
       return UInt64(String(decoding: text, as: UTF8.self))

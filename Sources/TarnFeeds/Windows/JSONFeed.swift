@@ -1,6 +1,6 @@
 import TarnCore
 
-/// JSON Feed 1.0 and 1.1: the items' attachments. A window, like RSS.
+/// JSON Feed 1.0 and 1.1: the attachments of the items. A window, like RSS.
 struct JSONFeed: FeedFormat {
   var name: String { "JSON Feed" }
   var kind: FeedKind { .window }
@@ -76,7 +76,7 @@ struct JSONFeed: FeedFormat {
     return item
   }
 
-  /// Attachments of one title are one thing in several forms (JSON Feed 1.1, attachments): the first is taken.
+  /// Reads attachments. Those with the same title are one thing in several forms (JSON Feed 1.1, attachments): the first is taken.
   private static func attachments(
     _ reader: inout JSONReader, into item: inout WindowItem, _ context: FeedContext
   ) throws(FeedFailure) {
@@ -122,7 +122,7 @@ struct JSONFeed: FeedFormat {
     return (file, title)
   }
 
-  /// A string, or a number as it is written; nil for anything else.
+  /// Reads a string, or a number as it is written; `nil` for anything else.
   private static func text(_ reader: inout JSONReader) throws(FeedFailure) -> [UInt8]? {
     switch try reader.kind() {
     case .string: return try reader.string()

@@ -1,8 +1,8 @@
 import TarnCore
 
-/// RSS 0.9x, 1.0 and 2.0, and Atom: the newest items of a podcast or a news site, with the files they name.
+/// RSS 0.9x, 1.0 and 2.0, and Atom: the newest items of a podcast or a news site, with the files that they name.
 ///
-/// A window: what is not in it is not gone. It is never complete, so it may be read with faults mended.
+/// It is a window: a file that is not in it is not gone. It is never complete, so it may be read with repairs.
 struct Window: FeedFormat {
   var name: String { "RSS, Atom" }
   var kind: FeedKind { .window }
@@ -13,7 +13,7 @@ struct Window: FeedFormat {
     case atom = "Atom"
   }
 
-  /// Why a window is never complete, for a person.
+  /// Why a window is never complete, for people.
   static let reason =
     "the feed is a window: it shows the newest items only, and an item that leaves it is not gone"
 
@@ -59,7 +59,7 @@ struct Window: FeedFormat {
     return end
   }
 
-  /// Said of a feed that no file is to be fetched of.
+  /// Returns the notice for a feed without any file to fetch.
   static func withoutFiles(_ items: Int) -> String {
     switch items {
     case 0: "the feed has no items"

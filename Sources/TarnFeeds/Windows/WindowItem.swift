@@ -1,14 +1,14 @@
 import TarnCore
 
-/// What an item of a window says, until its end.
+/// What an item of a window says, collected up to its end.
 struct WindowItem {
-  /// More files than this in one item are refused.
+  /// The most files of one item; more are refused.
   static let maximumFiles = 1000
 
   /// A file as the item names it.
   struct File {
     var url: URLReference
-    /// As it is written, for a person.
+    /// The URL as it is written, for people.
     var shown: [UInt8]
     var length: UInt64?
     var mediaType: [UInt8]?
@@ -16,7 +16,7 @@ struct WindowItem {
     /// Other places of the same bytes.
     var alternates: [URLReference] = []
 
-    /// Takes what another element says of the same file.
+    /// Adds what another element says about the same file.
     mutating func complete(by other: File) {
       length = length ?? other.length
       mediaType = mediaType ?? other.mediaType
@@ -27,7 +27,7 @@ struct WindowItem {
     }
   }
 
-  /// Renditions of one thing (Media RSS): the default one, else the first, stands for all of them.
+  /// Renditions of one thing (Media RSS). The default one, or else the first, stands for all of them.
   struct Group {
     var files: [File] = []
     var defaultIndex: Int?
@@ -48,20 +48,20 @@ struct WindowItem {
 
   let position: Int
   var guid: [UInt8]?
-  /// The titles that were found, the best last name wins: title, itunes:title, dc:title, media:title.
+  /// The titles that were found, by rank; the lowest rank wins: title, itunes:title, dc:title, media:title.
   var titles: [Int: [UInt8]] = [:]
   /// The times that were found, by rank.
   var dates: [Int: Timestamp] = [:]
   /// The numbers that were found, by rank.
   var seasons: [Int: [UInt8]] = [:]
   var episodes: [Int: [UInt8]] = [:]
-  /// Enclosures in the order of the document.
+  /// The enclosures in the order of the document.
   var files: [File] = []
   var groups: [Group] = []
   var renditions: [Rendition] = []
-  /// media:hash of the item itself.
+  /// The media:hash of the item itself.
   var digest: Digest?
-  /// Elements that should name a file and name none.
+  /// The number of elements that should name a file and name none.
   var nameless = 0
   private var count = 0
 
@@ -75,7 +75,7 @@ struct WindowItem {
     return count <= Self.maximumFiles
   }
 
-  /// The item's files, or why they are refused; empty for an item without any.
+  /// Returns the item's files, or why they are refused; empty for an item without any.
   func items(in context: FeedContext) -> [FeedItem] {
     var items: [FeedItem] = []
     for (ordinal, file) in merged(context).enumerated() { items.append(item(file, ordinal, context)) }
@@ -92,7 +92,7 @@ struct WindowItem {
 
   private var title: [UInt8] { titles.min { $0.key < $1.key }?.value ?? [] }
 
-  /// What a person knows the item by.
+  /// The name by which people know the item.
   private var label: [UInt8] { title.isEmpty ? guid ?? Array("item \(position + 1)".utf8) : title }
 
   private func item(_ file: File, _ ordinal: Int, _ context: FeedContext) -> FeedItem {
@@ -116,7 +116,7 @@ struct WindowItem {
         position: position, ordinal: ordinal))
   }
 
-  /// Each file once: enclosures, then what only Media RSS names, then renditions of an item without either.
+  /// Returns each file once: enclosures, then what only Media RSS names, then renditions of an item without either.
   private func merged(_ context: FeedContext) -> [File] {
     var result: [File] = []
     for file in files {
@@ -165,16 +165,16 @@ struct WindowItem {
     return [file]
   }
 
-  /// A rendition that says it is the enclosure is believed when length and type do not say otherwise.
+  /// Returns whether a rendition may be the enclosure that it claims to be: length and type must not differ.
   private static func mayBeSame(_ file: File, _ other: File) -> Bool {
     (file.length == nil || other.length == nil || file.length == other.length)
       && (file.mediaType == nil || other.mediaType == nil || file.mediaType == other.mediaType)
   }
 }
 
-/// How feeds write what belongs to a file.
+/// Reads values about files as feeds write them.
 enum WindowValue {
-  /// Bytes; nil for 0 and for what is no whole number up to 2^63-1.
+  /// Reads a length in bytes; `nil` for 0 and for anything but a whole number up to 2^63-1.
   static func length(_ text: [UInt8]?) -> UInt64? {
     guard let text = text.map({ trimmed($0) }), !text.isEmpty, text.allSatisfy(\.isASCIIDigit),
       let length = UInt64(String(decoding: text, as: UTF8.self)), (1...UInt64(Int64.max)).contains(length)
@@ -182,13 +182,13 @@ enum WindowValue {
     return length
   }
 
-  /// Of a season or an episode: a line with a digit in it, short enough to be a number.
+  /// Reads the number of a season or an episode: a line with a digit in it, short enough to be a number.
   static func number(_ text: [UInt8]) -> [UInt8]? {
     let line = PlainText.line(text)
     return (1...32).contains(line.count) && line.contains(where: \.isASCIIDigit) ? line : nil
   }
 
-  /// `audio/mpeg` out of ` Audio/MPEG; charset=x`; nil for what is no media type.
+  /// Returns `audio/mpeg` for ` Audio/MPEG; charset=x`; `nil` for a text that is not a media type.
   static func mediaType(_ text: [UInt8]?) -> [UInt8]? {
     guard let text else { return nil }
     let essence = lowercased(trimmed(Array(text.prefix { $0 != UInt8(ascii: ";") })))
@@ -202,20 +202,20 @@ enum WindowValue {
     return halves.count == 2 && isToken && essence.count <= 255 ? essence : nil
   }
 
-  /// A reference as browsers read it: without blanks at its ends, and without line breaks and tabs inside.
+  /// Returns a reference as browsers read it: without blanks at its ends, and without line breaks and tabs inside.
   static func reference(_ text: [UInt8]?) -> [UInt8]? {
     guard let text else { return nil }
     let kept = trimmed(text).filter { $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
     return kept.isEmpty ? nil : kept
   }
 
-  /// media:hash: hexadecimal digits, MD5 when nothing else is said.
+  /// Reads a media:hash: hexadecimal digits, MD5 when no algorithm is given.
   static func digest(_ text: [UInt8], algorithm: [UInt8]?) -> Digest? {
     let name = algorithm.map { String(decoding: trimmed($0), as: UTF8.self) } ?? "md5"
     return DigestAlgorithm(name: name).flatMap { Digest($0, hex: trimmed(text)) }
   }
 
-  /// Subresource Integrity (W3C SRI 3.5): the strongest of `sha384-BASE64?options` and so on.
+  /// Reads Subresource Integrity (W3C SRI 3.5): the strongest of values such as `sha384-BASE64?options`.
   static func integrity(_ text: [UInt8]) -> Digest? {
     let found = text.split(whereSeparator: isBlank).compactMap { word -> Digest? in
       let value = word.prefix { $0 != UInt8(ascii: "?") }

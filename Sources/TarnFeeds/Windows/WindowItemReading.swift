@@ -1,12 +1,12 @@
 import TarnCore
 
-/// The elements of one item of RSS or Atom that name files.
+/// Reads the elements of one item of RSS or Atom that name files.
 struct WindowItemReading {
   var item: WindowItem
-  /// How deep the item's own element stands; 0 when no item is open.
+  /// The depth of the item's own element; 0 when no item is open.
   let depth: Int
   private var group: (depth: Int, value: WindowItem.Group)?
-  /// The media:content that is open: its depth, and where its file lies (group, file).
+  /// The open media:content: its depth, its file, and whether it is the default one.
   private var content: (depth: Int, value: WindowItem.File, isDefault: Bool)?
   private var rendition: (depth: Int, value: WindowItem.Rendition)?
 
@@ -50,7 +50,7 @@ struct WindowItemReading {
     }
   }
 
-  /// The element at that depth ends.
+  /// Ends the element at that depth.
   mutating func end(at depth: Int) {
     if let ended = content, ended.depth == depth {
       content = nil
@@ -69,7 +69,7 @@ struct WindowItemReading {
     }
   }
 
-  /// media:hash, of what is open.
+  /// Adds a media:hash to what is open.
   mutating func add(_ digest: Digest?) {
     guard let digest else { return }
     if var open = content {
@@ -92,7 +92,7 @@ struct WindowItemReading {
     if item.admits() { item.files.append(file) }
   }
 
-  /// Content that lies elsewhere (RFC 4287 4.1.3.2) and is no page to read.
+  /// Adds content that lies elsewhere (RFC 4287 4.1.3.2) and is not a page to read.
   private mutating func outside(_ element: XMLEvents.Element, _ base: URLReference) {
     guard let file = Self.file(element["src"], nil, element["type"], base), let type = file.mediaType,
       !type.begins(with: "text/"), !type.holds("html"), item.admits()

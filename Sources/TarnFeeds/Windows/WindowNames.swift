@@ -1,15 +1,15 @@
 import TarnCore
 
-/// The vocabularies that windows are written in, by their namespaces as they are found in the wild.
+/// The vocabularies of windows, by the namespaces that occur in practice.
 enum WindowNames {
   case rss, atom, media, podcast, itunes, dublinCore, syndication, enclosure, other
 
   /// - Parameters:
   ///   - root: the namespace of the document's root, whose children are RSS whatever it is.
-  ///   - kind: what has no namespace is of this kind.
+  ///   - kind: the kind of names without a namespace.
   init(namespace: String, prefix: String, root: String, kind: Window.Kind) {
     if namespace.isEmpty {
-      // A prefix that nobody declared, or none.
+      // The prefix was not declared, or there is none.
       self = prefix.isEmpty ? kind == .atom ? .atom : .rss : Self.usual[prefix.lowercased()] ?? .other
       return
     }
@@ -31,7 +31,7 @@ enum WindowNames {
     "sy": .syndication, "enc": .enclosure, "atom": .atom, "atom10": .atom, "a10": .atom,
   ]
 
-  /// In this order: the modules of RSS 1.0 have names that begin like its own.
+  /// The marks, in this order: the modules of RSS 1.0 have names that begin like its own.
   private static let marks: [(mark: String, names: WindowNames)] = [
     ("w3.org/2005/atom", .atom), ("purl.org/atom/ns", .atom), ("search.yahoo.com/mrss", .media),
     ("rssboard.org/media-rss", .media), ("podcastindex.org/namespace", .podcast),
@@ -45,12 +45,12 @@ enum WindowNames {
 
 /// The root element of an XML document, found without a parser.
 struct XMLRoot {
-  /// Without its prefix, in small letters.
+  /// The name in lower case without its prefix.
   let name: String
-  /// Empty when there is none.
+  /// The namespace; empty when there is none.
   let namespace: [UInt8]
 
-  /// - Parameter text: the begin of a document in ASCII or a superset of it.
+  /// - Parameter text: the beginning of a document in ASCII or a superset of it.
   init?(_ text: [UInt8]) {
     var rest = text[...]
     while true {
@@ -75,7 +75,7 @@ struct XMLRoot {
     namespace = HTMLTag.attribute("xmlns" + prefix.lowercased(), of: tag) ?? []
   }
 
-  /// Of one that will be refused a guess is enough.
+  /// Returns the length of a DOCTYPE. For one that will be refused a guess is enough.
   private static func doctypeLength(_ text: ArraySlice<UInt8>) -> Int {
     do throws(FeedFailure) {
       return try Doctype.length(in: text) ?? text.count

@@ -1,17 +1,17 @@
 import TarnCore
 
-/// Where RSS or Atom begins in a document: at its front, or behind what a program on the server put before it, such as the
+/// The place where RSS or Atom begins in a document: at its beginning, or after the output of a program on the server, such as
 /// warnings of PHP.
 struct WindowPlace {
-  /// More than this is no warning.
+  /// The most bytes before it; more is not a warning.
   private static let maximumText = 16_384
   private static let marks = ["<?xml", "<rss", "<feed", "<rdf:rdf"]
 
-  /// Bytes and lines that stand before it.
+  /// The number of bytes and lines before it.
   let start: Int
   let lines: Int
 
-  /// - Parameter head: in ASCII or a superset of it.
+  /// - Parameter head: the beginning of the document in ASCII or a superset of it.
   init?(_ head: [UInt8]) {
     if Self.isWindow(head) {
       start = 0
@@ -25,7 +25,7 @@ struct WindowPlace {
     lines = head[..<start].count { $0 == 0x0A }
   }
 
-  /// Whether the root of the document is that of RSS or Atom.
+  /// Returns whether the root of the document is that of RSS or Atom.
   static func isWindow(_ text: [UInt8]) -> Bool {
     guard let root = XMLRoot(text) else { return false }
     switch root.name {
@@ -33,7 +33,7 @@ struct WindowPlace {
     case "rdf":
       return text.holds("purl.org/rss/1.0/") || text.holds("my.netscape.com/rdf/simple/")
         || text.holds("purl.org/net/rss1.1")
-    // Some feeds name no namespace, and they are known by what they hold.
+    // Some feeds have no namespace, and are recognised by their elements.
     case "feed":
       guard root.namespace.isEmpty else { return WindowNames.isAtom(root.namespace) }
       let lower = lowercased(text)
@@ -42,7 +42,7 @@ struct WindowPlace {
     }
   }
 
-  /// Text and the tags that programs put around it: no other document that happens to hold a feed.
+  /// Returns whether it is text with the tags that programs put around it, and not another document that happens to contain a feed.
   private static func isOutput(_ text: ArraySlice<UInt8>) -> Bool {
     guard let first = trimmed(text).first, first != UInt8(ascii: "{"), first != UInt8(ascii: "[") else {
       return false

@@ -2,7 +2,7 @@ import TarnCore
 
 /// The state while the items of RSS or Atom are read.
 struct WindowReading {
-  /// Longer titles, ids and times are cut here.
+  /// The length at which titles, IDs and times are cut.
   private static let maximumText = 16_384
 
   private enum Field {
@@ -15,7 +15,7 @@ struct WindowReading {
     case hash(algorithm: [UInt8]?)
   }
 
-  /// How the text of a title is written once XML is read.
+  /// The markup of a title's text after XML is read.
   private enum Markup { case plain, html, entitiesInCDATA }
 
   private struct Capture {
@@ -35,7 +35,8 @@ struct WindowReading {
       }
     }
 
-    /// RSS says nothing of markup: its entities are decoded once, by XML or, in a CDATA section, here.
+    /// Ends a CDATA section. RSS does not define the markup of texts: entities are decoded once, by XML or, in a CDATA section,
+    /// here.
     mutating func endVerbatim() {
       switch field {
       case .title(_, .entitiesInCDATA), .feedTitle(.entitiesInCDATA): verbatim = PlainText.decoded(verbatim)
@@ -47,15 +48,15 @@ struct WindowReading {
   }
 
   private(set) var kind: Window.Kind?
-  /// Items that were read to their end.
+  /// The number of items that were read to their end.
   private(set) var items = 0
-  /// End tags of items met so far.
+  /// The number of end tags of items so far.
   private var ends = 0
   private let context: FeedContext
   private var rootNamespace = ""
-  /// Of the feed: one line without markup.
+  /// The title of the feed: one line without markup.
   private(set) var title: [UInt8] = []
-  /// The address of the next page of a feed in pages, or else of the archive before it (RFC 5005 3 and 4).
+  /// The address of the next page of a paged feed, or else of the previous archive (RFC 5005 3 and 4).
   var next: String? { nextPage ?? archive }
   private var nextPage: String?
   private var archive: String?
@@ -75,7 +76,7 @@ struct WindowReading {
   private var depth: Int { open.count }
   private var base: URLReference { bases.last?.url ?? context.url }
 
-  /// - Parameter endedItems: how many end tags of items have been passed at least; an item beyond them was cut.
+  /// - Parameter endedItems: the least number of end tags of items that have been passed; an item beyond them was cut.
   mutating func read(_ event: XMLEvents.Event, endedItems: Int, sink: FeedSink) throws {
     switch event {
     case .start(let element):
@@ -109,7 +110,7 @@ struct WindowReading {
     let isItem =
       kind == .atom ? names == .atom && element.name == "entry" : names == .rss && element.name == "item"
     if isItem {
-      // One that stands in another: the end tag of that one was lost.
+      // An item inside another one: the end tag of the outer one was lost.
       if current.isOpen { try finishItem(sink: sink) }
       capture = nil
       current = WindowItemReading(position: items, depth: depth)
@@ -226,7 +227,7 @@ extension WindowReading {
 }
 
 extension XMLEvents.Element {
-  /// True for a text that says it is HTML with its markup escaped; in Atom 0.3 a type is a media type.
+  /// True for a text declared as HTML with its markup escaped; in Atom 0.3 a type is a media type.
   fileprivate var isMarkup: Bool {
     let type = lowercased(trimmed(self["type"] ?? []))
     return type.elementsEqual("html".utf8) || type.elementsEqual("text/html".utf8)
@@ -237,9 +238,9 @@ extension XMLEvents.Element {
 private struct RefreshRate {
   private static let longest: Int64 = 366 * 86_400
 
-  /// Minutes (RSS 2.0).
+  /// The minutes between two readings (RSS 2.0).
   var ttl: [UInt8]?
-  /// `hourly` and so on, and how many times in it (RSS 1.0 syndication module).
+  /// The period, such as `hourly`, and the number of readings in it (RSS 1.0 syndication module).
   var period: [UInt8]?
   var frequency: [UInt8]?
 
@@ -258,7 +259,7 @@ private struct RefreshRate {
     return max(length / (number(frequency) ?? 1), 1)
   }
 
-  /// A whole number from 1.
+  /// Reads a whole number of at least 1.
   private func number(_ text: [UInt8]?) -> Int64? {
     text.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 > 0 ? $0 : nil }
   }

@@ -1,11 +1,12 @@
 import TarnCore
 
-/// XML in UTF-8 as feeds of the wild write it -> XML that libxml2 reads without losing anything.
+/// Turns XML in UTF-8, as feeds write it in practice, into XML that libxml2 reads without loss.
 ///
-/// The entities of HTML become characters; a `&` or `<` that begins nothing becomes text; control characters, comments, processing instructions, the XML declaration and the DOCTYPE
-/// are left out. Line feeds stay, so that lines are counted right. No entity is ever looked up elsewhere.
+/// The entities of HTML become characters. A `&` or `<` that begins nothing becomes text. Control characters, comments, processing
+/// instructions, the XML declaration and the DOCTYPE are left out. Line feeds stay, so that lines are counted correctly. No entity
+/// is ever looked up elsewhere.
 final class RepairedXML: ByteSource {
-  /// How far ahead a construct is looked at.
+  /// The number of bytes by which a construct is looked ahead.
   private static let lookahead = 64
   private static let blockSize = 16_384
 
@@ -20,12 +21,12 @@ final class RepairedXML: ByteSource {
   private var outputPosition = 0
   private var state = State.text
   private var sawElement = false
-  /// What was handed out so far ends inside a tag.
+  /// True when the bytes returned so far end inside a tag.
   private(set) var endsInTag = false
-  /// How many items and entries the end tags passed so far have ended.
+  /// The number of items and entries whose end tags were passed so far.
   private(set) var endedItems = 0
 
-  /// - Parameter lines: what stood before the document and was left out, for places in it.
+  /// - Parameter lines: the number of lines before the document that were left out, for correct positions.
   init(_ upstream: any ByteSource, behind lines: Int = 0) {
     self.upstream = upstream
     output = Array(repeating: 0x0A, count: lines)
@@ -47,7 +48,7 @@ final class RepairedXML: ByteSource {
     return count
   }
 
-  /// Repairs what is at hand; false at the end.
+  /// Repairs the bytes in the buffer; false at the end.
   private func work() throws(FeedFailure) -> Bool {
     try fill(Self.lookahead + 1)
     guard position < limit else { return false }
@@ -55,7 +56,7 @@ final class RepairedXML: ByteSource {
     return true
   }
 
-  /// Where what is at hand is too little to be judged. A step that reads more moves it.
+  /// The index from which too few bytes are left to decide. A step that reads more moves it.
   private var limit: Int { isAtEnd ? buffer.count : buffer.count - Self.lookahead }
 
   /// Reads until so many bytes are ahead, or the document ends.
@@ -107,14 +108,14 @@ final class RepairedXML: ByteSource {
     }
   }
 
-  /// Neither markup nor what XML forbids; 0xEF begins U+FFFE, too.
+  /// Returns whether a byte is neither markup nor forbidden by XML; 0xEF also begins U+FFFE.
   private static func isPlain(_ byte: UInt8) -> Bool {
     byte >= 0x20
       ? byte != UInt8(ascii: "<") && byte != UInt8(ascii: "&") && byte != 0xEF
       : byte == 0x09 || byte == 0x0A || byte == 0x0D
   }
 
-  /// Takes one byte, and puts it out when it is wanted and allowed.
+  /// Takes one byte, and outputs it when it is wanted and allowed.
   private func pass(keeping isKept: Bool) {
     let byte = buffer[position]
     if byte == 0xEF,
@@ -220,8 +221,8 @@ final class RepairedXML: ByteSource {
   }
 }
 
-/// The document type declaration of a feed, which is passed over. What it names elsewhere is never fetched: a DTD (RSS 0.91), or the
-/// entities of HTML (RSS 1.0), which are known here.
+/// The document type declaration of a feed, which is skipped. What it refers to is never fetched: a DTD (RSS 0.91), or the entities
+/// of HTML (RSS 1.0), which are known here.
 enum Doctype {
   static let maximumLength = 16_384
 
@@ -229,9 +230,9 @@ enum Doctype {
     FeedFailure(code: "doctype-refused", message: "the feed's DOCTYPE \(what)")
   }
 
-  /// The length of a declaration that begins the text.
+  /// Returns the length of a declaration that begins the text.
   ///
-  /// - Returns: nil when more of it is needed.
+  /// - Returns: `nil` when more of it is needed.
   /// - Throws: `doctype-refused` for one that defines entities.
   static func length(in text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
     var rest = text.dropFirst("<!DOCTYPE".utf8.count)
@@ -255,7 +256,8 @@ enum Doctype {
     return nil
   }
 
-  /// The index of the last byte of a declaration, comment or instruction inside the brackets; nil when more of it is needed.
+  /// Returns the index of the last byte of a declaration, comment or instruction inside the brackets; `nil` when more of it is
+  /// needed.
   private static func endOfDeclaration(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
     for (start, end) in [("<!--", "-->"), ("<?", "?>")] where text.begins(with: start) {
       let rest = text.dropFirst(start.utf8.count)
@@ -279,7 +281,7 @@ enum Doctype {
     return nil
   }
 
-  /// It defines no entity, or only that parts of the DTD lie elsewhere.
+  /// Returns whether it defines no entity, or only refers to parts of the DTD elsewhere.
   private static func isHarmless(_ declaration: ArraySlice<UInt8>) -> Bool {
     guard declaration.begins(with: "<!ENTITY") else { return true }
     let words = declaration.split(whereSeparator: isBlank)

@@ -1,23 +1,23 @@
 import CXML
 import TarnCore
 
-/// Reads XML in UTF-8 element by element through libxml2, and goes on behind faults.
+/// Reads XML in UTF-8 element by element through libxml2, and continues after errors.
 ///
-/// libxml2's text reader stops at the first fault, so this is its push parser. There is no DOCTYPE in what it is
-/// given (`RepairedXML`), hence no entity. Bounded: one block and what it holds.
+/// libxml2's text reader stops at the first error, so this uses its push parser. Its input has no DOCTYPE (`RepairedXML`), hence no
+/// entities. Memory is bounded: one block and its events.
 final class XMLEvents {
   private static let blockSize = 16_384
 
   struct Element {
-    /// As the vocabularies write it, whatever the document does: `pubDate` for `PUBDATE`.
+    /// The name as the vocabularies write it, whatever the document does: `pubDate` for `PUBDATE`.
     let name: String
-    /// As it is written; empty when there is none.
+    /// The prefix as it is written; empty when there is none.
     let prefix: String
-    /// Empty when there is none, or when the prefix is not declared.
+    /// The namespace; empty when there is none, or when the prefix is not declared.
     let namespace: String
     let attributes: [(name: String, prefix: String, value: [UInt8])]
 
-    /// The value of an attribute by its local name, one without a prefix first.
+    /// Returns the value of an attribute by its local name, one without a prefix first.
     subscript(_ name: String) -> [UInt8]? {
       let found = attributes.filter { $0.name == name }
       return (found.first { $0.prefix.isEmpty } ?? found.first { $0.prefix != "xml" })?.value
@@ -28,7 +28,7 @@ final class XMLEvents {
 
   enum Event {
     case start(Element)
-    /// Part of a text. In a CDATA section nothing was decoded.
+    /// A part of a text. In a CDATA section nothing was decoded.
     case text([UInt8], isVerbatim: Bool)
     case end
   }
@@ -53,7 +53,7 @@ final class XMLEvents {
       throw FeedFailure.malformed("libxml2 cannot start (out of memory?)")
     }
     self.parser = parser
-    // NOENT: else `&amp;` in an attribute comes as `&#38;`.
+    // Without NOENT, `&amp;` in an attribute comes as `&#38;`.
     let options = XML_PARSE_NONET.rawValue | XML_PARSE_RECOVER.rawValue | XML_PARSE_NOENT.rawValue
     xmlCtxtUseOptions(parser, Int32(options))
   }
@@ -64,8 +64,8 @@ final class XMLEvents {
     xmlFreeParserCtxt(parser)
   }
 
-  /// A name of elements or attributes as the vocabularies of feeds write it. XML tells capitals from small letters, and some
-  /// feeds do not.
+  /// Returns a name of an element or attribute as the vocabularies of feeds write it. XML distinguishes upper and lower case, and
+  /// some feeds do not.
   static func usual(_ name: String) -> String {
     let lower = name.lowercased()
     return mixed[lower] ?? lower
@@ -77,10 +77,10 @@ final class XMLEvents {
       "updateFrequency", "xmlUrl", "htmlUrl",
     ].map { ($0.lowercased(), $0) })
 
-  /// The first fault that makes this no XML; nil while there is none.
+  /// The first error that makes this invalid XML; `nil` while there is none.
   var fault: FeedFailure? { sink.fault }
 
-  /// The next event; nil at the end of the document, or where nothing more can be made of it.
+  /// Returns the next event; `nil` at the end of the document, or where nothing more can be read.
   func next() throws(FeedFailure) -> Event? {
     while true {
       if let event = sink.next() { return event }
@@ -108,7 +108,7 @@ final class XMLEvents {
   }
 }
 
-/// What libxml2's callbacks fill. Used on the parser's thread only.
+/// The queue that libxml2's callbacks fill. Used only on the parser's thread.
 private final class EventQueue {
   private var events: [XMLEvents.Event] = []
   private var taken = 0
@@ -152,7 +152,7 @@ private final class EventQueue {
   private static let start: startElementNsSAX2Func = {
     context, name, prefix, namespace, _, _, count, _, attributes in
     var found: [(name: String, prefix: String, value: [UInt8])] = []
-    // Five pointers each: local name, prefix, namespace, and the two ends of the value.
+    // Each attribute has five pointers: local name, prefix, namespace, and the two ends of the value.
     for index in 0..<Int(max(count, 0)) {
       guard let attributes, let begin = attributes[5 * index + 3], let end = attributes[5 * index + 4],
         end >= begin

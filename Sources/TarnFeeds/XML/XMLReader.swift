@@ -6,7 +6,7 @@ final class XMLReader {
   static let maximumDepth = 32
 
   enum Node: Equatable {
-    /// `namespace` is empty when there is none. An empty element has no `end`.
+    /// The start of an element. `namespace` is empty when there is none. An empty element has no `end`.
     case start(name: String, namespace: String, isEmpty: Bool)
     case text([UInt8])
     case end
@@ -17,7 +17,7 @@ final class XMLReader {
   private var names = KnownNames()
   private var namespaces = KnownNames()
 
-  /// libxml2 wants its first call before any thread uses it; a static is made once.
+  /// libxml2 must be initialised before any thread uses it; a static is made only once.
   private static let isReady: Bool = {
     xmlInitParser()
     return true
@@ -40,10 +40,10 @@ final class XMLReader {
     xmlFreeTextReader(reader)
   }
 
-  /// How many elements enclose the node read last.
+  /// The number of elements that enclose the node read last.
   var depth: Int { Int(xmlTextReaderDepth(reader)) }
 
-  /// The next element, end of an element or text; nil at the end of a well-formed document.
+  /// Returns the next element, end of an element or text; `nil` at the end of a well-formed document.
   func next() throws(FeedFailure) -> Node? {
     while true {
       let result = xmlTextReaderRead(reader)
@@ -71,7 +71,7 @@ final class XMLReader {
     }
   }
 
-  /// An attribute of the element read last.
+  /// Returns an attribute of the element read last.
   func attribute(_ name: StaticString) -> [UInt8]? {
     guard xmlTextReaderHasAttributes(reader) == 1, xmlTextReaderMoveToAttribute(reader, name.utf8Start) == 1
     else { return nil }
@@ -93,8 +93,8 @@ final class XMLReader {
   }
 }
 
-/// Names of elements, or of namespaces, that came before. libxml2 keeps each name once, as long as the reader lives: the same place is
-/// the same name.
+/// The names of elements, or of namespaces, that came before. libxml2 keeps each name once for the life of the reader, so the same
+/// address is the same name.
 private struct KnownNames {
   private static let most = 16
   private var known: [(place: UnsafePointer<xmlChar>, text: String)] = []
@@ -109,7 +109,7 @@ private struct KnownNames {
   }
 }
 
-/// What libxml2's callbacks reach: the input, and what went wrong. Used on the reader's thread only.
+/// The object that libxml2's callbacks reach: the input, and the first error. Used only on the reader's thread.
 private final class XMLFeed {
   private let input: FeedInput
   private var failure: FeedFailure?
@@ -118,7 +118,7 @@ private final class XMLFeed {
     self.input = input
   }
 
-  /// - Throws: what a callback met first.
+  /// - Throws: the first error of a callback.
   func check() throws(FeedFailure) {
     if let failure { throw failure }
   }
@@ -148,7 +148,7 @@ private final class XMLFeed {
 }
 
 extension FeedFailure {
-  /// What libxml2 found wrong with a document.
+  /// Makes a failure from libxml2's error about a document.
   init(xml error: xmlError) {
     let text = error.message.map { String(cString: $0) } ?? "no message"
     let ends = [XML_ERR_DOCUMENT_END, XML_ERR_DOCUMENT_EMPTY, XML_ERR_TAG_NOT_FINISHED]

@@ -4,24 +4,24 @@ package import TarnCore
 import TarnCrypto
 package import TarnRuntime
 
-/// Where a mirror keeps what is its own: `FOLDER/.tarn/` with the id (the marker), the ledger, `partial/`,
-/// `trash/` and the lock; or, with `--state DIR`, that directory, and a small file `FOLDER/.tarn` that names it.
+/// The place where a mirror keeps its own data: `FOLDER/.tarn/` with the ID (the marker), the ledger, `partial/`, `trash/` and the
+/// lock. With `--state DIR` it is that directory, and a small file `FOLDER/.tarn` names it.
 package struct FolderHome: Sendable, Equatable {
-  /// Absolute, as given.
+  /// The absolute path of the folder, as given.
   package let folder: String
-  /// Absolute; on the folder's file system.
+  /// The absolute path of the state directory, on the folder's file system.
   package let stateDirectory: String
-  /// 32 hexadecimal digits.
+  /// The ID: 32 hexadecimal digits.
   package let id: String
 
-  /// What a folder is.
+  /// What a folder is to Tarn.
   package enum State: Sendable, Equatable {
     case missing
     case empty
-    /// Not empty, and no mirror.
+    /// The folder has contents and is not a mirror.
     case foreign
     case mirror(FolderHome)
-    /// It was a mirror, and its marker is gone or another one; why, for a person.
+    /// The folder was a mirror, but its marker is missing or a different one. The text says why, for people.
     case markerMissing(String)
     case notDirectory
   }
@@ -32,7 +32,7 @@ package struct FolderHome: Sendable, Equatable {
   static let lockName = "lock"
   static let ownDirectories = ["partial", "trash"]
 
-  /// Whether a directory is the record of some mirror: what lies in it belongs to that one.
+  /// Returns whether a directory is the state of some mirror, so that its contents belong to that mirror.
   package static func isRecord(_ path: String) -> Bool {
     func kind(_ name: String) -> Present.Kind? { (try? FileStat.following("\(path)/\(name)"))?.kind }
     return kind(idName) == .regular && ownDirectories.allSatisfy { kind($0) == .directory }
@@ -40,12 +40,12 @@ package struct FolderHome: Sendable, Equatable {
 
   var isInner: Bool { stateDirectory == folder + "/" + Self.markerName }
 
-  /// Looks, and changes nothing.
+  /// Inspects a folder without changing anything.
   ///
   /// - Parameters:
-  ///   - folder: absolute. A link at its end is followed.
-  ///   - state: `--state`, absolute; nil for what the marker says.
-  /// - Throws: `exists` when `state` is another directory than the one that the mirror has.
+  ///   - folder: an absolute path. A link at its end is followed.
+  ///   - state: the absolute path of `--state`; `nil` for what the marker says.
+  /// - Throws: `exists` when `state` is a different directory from the mirror's.
   package static func inspect(folder: String, state: String?) throws(FolderFailure) -> State {
     do throws(FolderFailure) {
       guard let stat = try FileStat.following(folder) else {
@@ -68,10 +68,10 @@ package struct FolderHome: Sendable, Equatable {
     }
   }
 
-  /// What is left of a mirror whose marker is gone: for `tarn forget`.
+  /// Finds what is left of a mirror whose marker is gone, for `tarn forget`.
   ///
-  /// - Parameter state: `--state`, absolute; nil for the one in the folder.
-  /// - Returns: nil when nothing is; the id is empty when it cannot be read.
+  /// - Parameter state: the absolute path of `--state`; `nil` for the one in the folder.
+  /// - Returns: `nil` when nothing is left. The ID is empty when it cannot be read.
   package static func remains(folder: String, state: String?) throws(FolderFailure) -> FolderHome? {
     let directory = state ?? folder + "/" + markerName
     let id = try readID(directory)
@@ -79,12 +79,12 @@ package struct FolderHome: Sendable, Equatable {
     return FolderHome(folder: folder, stateDirectory: directory, id: id ?? "")
   }
 
-  /// A folder whose marker is a directory: its state is in there.
+  /// Returns whether the marker of a folder is a directory, which then holds the state.
   package static func hasOwnDirectory(_ folder: String) -> Bool {
     (try? Descriptor.directory(at: folder + "/" + markerName)) != nil
   }
 
-  /// - Returns: nil when `state` knows no mirror either.
+  /// - Returns: `nil` when `state` knows no mirror either.
   private static func missingMarker(_ reason: String, _ state: String?) throws(FolderFailure) -> State? {
     guard let state, try knowsMirror(state) else { return nil }
     return .markerMissing("\(reason), and \(Printable.escape(state)) knows a mirror")
@@ -103,7 +103,7 @@ package struct FolderHome: Sendable, Equatable {
       return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
     }
     if try knowsMirror(directory) { return .markerMissing("\(markerName)/\(idName) is gone or damaged") }
-    // Made a moment before a crash: nothing is known of it yet.
+    // The marker was made just before a crash; nothing is recorded in it yet.
     return try isEmpty(root) ? .empty : .foreign
   }
 
@@ -125,7 +125,7 @@ package struct FolderHome: Sendable, Equatable {
 
   // MARK: Parts
 
-  /// The contents of `FOLDER/.tarn` when the state is elsewhere: the id, then the directory.
+  /// Returns the contents of `FOLDER/.tarn` when the state is elsewhere: the ID, then the directory.
   static func pointer(id: String, directory: String) -> String { "\(id)\n\(directory)\n" }
 
   static func readPointer(_ path: String) throws(FolderFailure) -> (id: String, directory: String)? {
@@ -155,7 +155,7 @@ package struct FolderHome: Sendable, Equatable {
     }
   }
 
-  /// The same object, by whatever names; or the same name of nothing.
+  /// Returns whether both paths lead to the same object, or are equal where there is none.
   private static func isSame(_ first: String, _ second: String) throws(FolderFailure) -> Bool {
     guard let left = try FileStat.following(first), let right = try FileStat.following(second) else {
       return first == second
@@ -163,27 +163,27 @@ package struct FolderHome: Sendable, Equatable {
     return left.isSameObject(as: right)
   }
 
-  /// Tarn's own name does not count.
+  /// Returns whether a folder is empty; Tarn's own name does not count.
   static func isEmpty(_ root: Descriptor) throws(FolderFailure) -> Bool {
     try FolderScan(Beneath(root: root), .everything).next() == nil
   }
 }
 
 extension FolderHome {
-  /// Makes the folder and its parents where they are missing, and a new mirror's state in it. Durable. What a
-  /// crash left half made is finished; two that make one at a time get the same.
+  /// Makes the folder and its missing parents, and the state of a new mirror. Durable. Completes what a crash left half made; two
+  /// calls at the same time get the same result.
   ///
   /// - Parameters:
-  ///   - folder: absolute.
-  ///   - state: `--state`, absolute; nil for `FOLDER/.tarn`.
-  /// - Throws: `otherFileSystem` when `state` is on another one: publishing is a rename.
+  ///   - folder: an absolute path.
+  ///   - state: the absolute path of `--state`; `nil` for `FOLDER/.tarn`.
+  /// - Throws: `otherFileSystem` when `state` is on another file system, since publishing is a rename.
   package static func create(
     folder: String, state: String?, random: any RandomSource = SystemRandom()
   ) throws(FolderFailure) -> FolderHome {
     try make(folder: folder, state: state, random: random).home
   }
 
-  /// The same, and what this very call made, as the kernel told it: not what was missing in a look before.
+  /// Makes the folder and the state as `create` does, and returns what this very call made, by what the kernel reports.
   package static func make(
     folder: String, state: String?, random: any RandomSource = SystemRandom()
   ) throws(FolderFailure) -> (home: FolderHome, made: CreatedParts) {
@@ -219,7 +219,7 @@ extension FolderHome {
     let (id, isNew) = try makeID(held, directory, random)
     home = FolderHome(folder: folder, stateDirectory: directory, id: id)
     if isNew { made.add(directory + "/" + idName, of: home) }
-    // The marker never names a state that a power cut takes back.
+    // The marker must never name a state that a power cut removes.
     try held.sync(directory.utf8)
     if state != nil, try makePointer(id, directory, held: held, root: root, folder) {
       made.add(folder + "/" + markerName, of: home)
@@ -228,12 +228,12 @@ extension FolderHome {
     return home
   }
 
-  /// Opens the folder; links in the path given are followed here, once.
+  /// Opens the folder. Links in the given path are followed here, once.
   ///
   /// - Parameters:
   ///   - probe: for tests; called before each step that can fail.
-  ///   - renameFlags: for tests; false behaves like a file system whose renames take no flags.
-  /// - Throws: `permission` when Tarn's own directories belong to somebody else, or others can write in them.
+  ///   - renameFlags: for tests; false simulates a file system whose renames take no flags.
+  /// - Throws: `permission` when Tarn's own directories belong to somebody else, or others can write to them.
   package func open(
     hashing: any Hashing = OpenSSLHashing(), random: any RandomSource = SystemRandom(),
     probe: FolderProbe? = nil, renameFlags: Bool = true
@@ -250,7 +250,7 @@ extension FolderHome {
       hashing: hashing, random: random, renamer: Renamer(probe: probe, hasFlags: renameFlags))
   }
 
-  /// `partial` or `trash`; made when it is gone.
+  /// Opens `partial` or `trash`, and makes it when it is missing.
   private func own(_ name: String, in state: Descriptor) throws(FolderFailure) -> Descriptor {
     let path = stateDirectory + "/" + name
     if try Self.makeOwn(name, in: state, path) { try state.sync(stateDirectory.utf8) }
@@ -259,7 +259,7 @@ extension FolderHome {
 
   // MARK: Making
 
-  /// The id, unless there is one already.
+  /// Returns the ID, and makes one unless it exists.
   private static func makeID(
     _ held: Descriptor, _ directory: String, _ random: any RandomSource
   ) throws(FolderFailure) -> (id: String, isNew: Bool) {
@@ -269,7 +269,7 @@ extension FolderHome {
       try SmallFile.write(id + "\n", beside: "\(idName).\(random.name())", in: held, as: idName, in: held)
       return (id, true)
     } catch {
-      // Another one was faster.
+      // Another process was faster.
       guard error.code == .exists else { throw error }
     }
     guard let made = try readID(directory) else {
@@ -278,7 +278,7 @@ extension FolderHome {
     return (made, false)
   }
 
-  /// - Returns: false when it was there already.
+  /// - Returns: false when it existed already.
   private static func makePointer(
     _ id: String, _ directory: String, held: Descriptor, root: Descriptor, _ folder: String
   ) throws(FolderFailure) -> Bool {
@@ -295,7 +295,7 @@ extension FolderHome {
     }
   }
 
-  /// Each missing one with this mode, durable in its parent. Links are followed: the path is the user's.
+  /// Makes each missing directory with this mode, durable in its parent. Links are followed, since the path is the user's.
   private static func makeDirectories(
     _ path: String, mode: UInt32, _ made: inout [String]
   ) throws(FolderFailure) {
@@ -317,10 +317,10 @@ extension FolderHome {
     try Descriptor.directory(at: parent).sync(parent.utf8)
   }
 
-  /// One of Tarn's own directories, 0700 whatever the umask. The caller makes its name durable.
+  /// Makes one of Tarn's own directories, with mode 0700 whatever the umask is. The caller makes its name durable.
   ///
-  /// - Parameter made: gets the path as soon as it is there.
-  /// - Returns: false when it was there already: it is somebody else's doing then.
+  /// - Parameter made: called with the path as soon as the directory exists.
+  /// - Returns: false when it existed already, so that somebody else made it.
   @discardableResult
   private static func makeOwn(
     _ name: String, in parent: Descriptor, _ path: String, made: (String) -> Void = { _ in }
@@ -339,7 +339,7 @@ extension FolderHome {
   ) throws(FolderFailure) -> Descriptor {
     let number = parent.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
     if number == -ELOOP || number == -ENOTDIR {
-      // A link says either, by where it leads.
+      // Both errors can mean a link, depending on where it leads.
       let isLink = try FileStat.at(parent, cString(name))?.kind == .symbolicLink
       throw FolderFailure(
         isLink ? .link : .notDirectory,
@@ -354,7 +354,7 @@ extension FolderHome {
 
   // MARK: Checking
 
-  /// What others can write in is no place for files that are taken for checked. Root may open everybody's.
+  /// Refuses a directory that others can write to: files in it could not be trusted after a check. Root may open anybody's.
   private static func checkOwn(_ directory: Descriptor, _ path: String) throws(FolderFailure) {
     let stat = try FileStat.of(directory, path.utf8)
     guard stat.owner == geteuid() || geteuid() == 0, stat.permissions & 0o022 == 0 else {
@@ -388,7 +388,7 @@ extension FolderHome {
     return text
   }
 
-  /// State inside of the folder would be taken for its contents, and the other way round for Tarn's own.
+  /// Refuses a state inside the folder, which would be taken for its contents, and a folder inside the state.
   private static func refuseNesting(_ folder: String, _ state: String) throws(FolderFailure) {
     guard !(state + "/").hasPrefix(folder + "/"), !(folder + "/").hasPrefix(state + "/") else {
       throw FolderFailure(
@@ -400,8 +400,8 @@ extension FolderHome {
 }
 
 extension FolderHome {
-  /// The first mirror found below a folder, whoever made it. Reads all directories there; links are not followed, and what cannot be
-  /// read is passed by.
+  /// Finds the first mirror below a folder, whoever made it. Reads all directories there, without following links; what cannot be
+  /// read is skipped.
   package static func mirror(below folder: String) -> String? {
     var directories = subdirectories(of: Array(folder.utf8))
     while let directory = directories.popLast() {
@@ -430,7 +430,7 @@ extension FolderHome {
     return found
   }
 
-  /// Not every file system tells the kind with the name (readdir(3)).
+  /// Returns whether an entry is a directory. Some file systems do not return the kind with the name (readdir(3)).
   private static func isDirectory(_ stream: OpaquePointer, _ kind: UInt8, _ name: [UInt8]) -> Bool {
     guard kind == DT_UNKNOWN else { return kind == DT_DIR }
     var status = stat()
@@ -440,18 +440,18 @@ extension FolderHome {
 }
 
 extension FolderHome {
-  /// Removes what is Tarn's own; the files of the folder stay. The lock is held by the caller. After a crash it
-  /// can be called again: the marker goes when all else is gone. The folder may be gone itself.
+  /// Removes Tarn's own data; the files of the folder stay. The caller holds the lock. After a crash it can be called again, since
+  /// the marker is removed last. The folder itself may be gone.
   ///
-  /// What Tarn did not make there stays, and its directory with it; so does a directory of a state that is elsewhere, where its parent
-  /// does not let it go.
+  /// Objects that Tarn did not make stay, and their directory with them. A state directory elsewhere also stays where its parent
+  /// does not allow the removal.
   ///
-  /// - Throws: before anything is removed, where permissions would not let all of it go.
+  /// - Throws: before anything is removed, when permissions would not allow all of it.
   package func remove() throws(FolderFailure) {
     try refuseUnremovable()
     let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
     for name in Self.ownDirectories { try Self.removeAll(name, in: state) }
-    // Only now: a first pass that had hardly any descriptors is taken back, too.
+    // Opened only now, so that a first pass with hardly any descriptors can be undone, too.
     let root = try FileStat.following(folder) == nil ? nil : Descriptor.directory(at: folder)
     let last: Set<String> = [Self.idName, Self.lockName]
     let names = try state.list().map(\.name)
@@ -464,7 +464,8 @@ extension FolderHome {
     try root?.sync(folder.utf8)
   }
 
-  /// What cannot be ended is not begun: the marker goes last, and with half of its record the mirror would be of no use.
+  /// Refuses a removal that could not be finished. The marker is removed last, and a mirror with half of its record would be
+  /// useless.
   private func refuseUnremovable() throws(FolderFailure) {
     let own = [stateDirectory] + Self.ownDirectories.map { stateDirectory + "/" + $0 }
     let places =
@@ -477,8 +478,8 @@ extension FolderHome {
     }
   }
 
-  /// Whether the folder holds nothing but Tarn's own, and the state nothing but what a first pass makes: no ledger
-  /// that was set aside, no file on its way or in the trash. False when it cannot be told.
+  /// Returns whether the folder holds nothing but Tarn's own data, and the state only what a first pass makes. It then has no
+  /// ledger that was set aside, no partial file and no file in the trash. False when it cannot be determined.
   package func isBare() -> Bool {
     do throws(FolderFailure) {
       guard try Self.isEmpty(Descriptor.directory(at: folder)) else { return false }
@@ -488,7 +489,7 @@ extension FolderHome {
     }
   }
 
-  /// The half of `isBare` that is about the state.
+  /// Checks the part of `isBare` that concerns the state.
   func isStateBare() throws(FolderFailure) -> Bool {
     let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
     for name in Self.ownDirectories {
@@ -505,9 +506,9 @@ extension FolderHome {
       || isOwn(name) && !name.hasPrefix(ledgerName + ".")
   }
 
-  /// Removes a file `FOLDER/.tarn` that names a state which is gone.
+  /// Removes a file `FOLDER/.tarn` that names a state which no longer exists.
   ///
-  /// - Returns: false when it is no file.
+  /// - Returns: false when it is not a file.
   package static func removePointer(folder: String) throws(FolderFailure) -> Bool {
     let root = try Descriptor.directory(at: folder)
     guard try FileStat.at(root, cString(markerName))?.kind == .regular else { return false }
@@ -516,7 +517,7 @@ extension FolderHome {
     return true
   }
 
-  /// What lies in `trash/`, of whatever kind. Needs no lock, and makes nothing.
+  /// Lists the objects in `trash/`, of whatever kind. Needs no lock and creates nothing.
   package func trashed() throws(FolderFailure) -> [(name: String, identity: FileIdentity)] {
     let path = stateDirectory + "/trash"
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
@@ -533,8 +534,8 @@ extension FolderHome {
     try kernel("remove", name.utf8, state.descriptor.use { tarn_remove_directory($0, cString(name)) })
   }
 
-  /// The databases with what SQLite and a rebuilding put beside them, the marker in the making, and a spool that a
-  /// crash left.
+  /// Returns whether a name is Tarn's: the databases with what SQLite and a rebuild put beside them, a marker being made, and a
+  /// spool that a crash left.
   private static func isOwn(_ name: String) -> Bool {
     ["ledger.sqlite", "stage.sqlite", "catalog.sqlite", "id.", markerName + ".", markerName + "-"].contains {
       name.hasPrefix($0)
@@ -550,21 +551,21 @@ extension FolderHome {
 extension FolderHome {
   /// What one call of `make` made, and nobody else.
   package struct CreatedParts: Sendable, Equatable {
-    /// The folder, the state, and what had to be made above them. Outermost first.
+    /// The folder, the state, and the directories made above them, outermost first.
     package var directories: [String] = []
-    /// Of which something of Tarn's own was made; nil when all of it was there.
+    /// The home in which something of Tarn's was made; `nil` when all of it existed.
     private var home: FolderHome?
-    /// Tarn's own: the marker, and what lies in the state. In the order in which it was made.
+    /// Tarn's own objects, the marker and those in the state, in the order in which they were made.
     private var parts: [String] = []
 
     package init() {}
 
-    /// The mirror itself: its marker and its id.
+    /// True when the mirror itself was made: its marker and its ID.
     package var isMirror: Bool {
       home.map { hasID && parts.contains($0.folder + "/" + FolderHome.markerName) } ?? false
     }
 
-    /// A new marker leads to a state that was there.
+    /// True when a new marker leads to a state that existed.
     package var isLinkedAnew: Bool {
       home.map { !hasID && parts.contains($0.folder + "/" + FolderHome.markerName) } ?? false
     }
@@ -578,15 +579,15 @@ extension FolderHome {
       parts.append(path)
     }
 
-    /// Those that are empty go.
+    /// Removes the directories that are empty.
     package func removeDirectories() {
       for path in directories.reversed() { _ = tarn_remove_directory(AT_FDCWD, cString(path)) }
     }
 
     /// Removes all of it again, innermost first, unless somebody else uses the mirror by now.
     ///
-    /// - Parameter isUsed: whether something was recorded in that state; asked with the lock held, where a ledger or
-    ///   the like lies beside what was made. It goes as well then.
+    /// - Parameter isUsed: returns whether anything was recorded in that state. It is called under the lock when a ledger or the
+    ///   like lies beside what was made; if it returns false, that is removed as well.
     package func takeBack(isUsed: (_ stateDirectory: String) -> Bool = { _ in true }) {
       defer { removeDirectories() }
       guard let home else { return }
@@ -597,7 +598,7 @@ extension FolderHome {
           removeParts()
         }
       } catch {
-        // What cannot be told may be in use. An empty mirror, if it is one, is taken as it is by the next sync.
+        // If it cannot be determined, the mirror may be in use. The next sync accepts an empty mirror as it is.
       }
     }
 
@@ -607,20 +608,20 @@ extension FolderHome {
       do {
         lock = try home.lock()
       } catch let failure as FolderFailure where !hadLock && failure.code != .missing {
-        // Where none can be made nobody holds one.
+        // Where no lock file can be made, nobody holds the lock.
         return removeParts()
       }
       defer { lock.release() }
-      // Another first pass may have taken it back, and a third one made it anew.
+      // Another first pass may have removed it, and a third one may have made it again.
       guard try FolderHome.readID(home.stateDirectory) == home.id, try home.isStateBare() else { return }
       guard try others(home).isEmpty || !isUsed(home.stateDirectory) else { return }
-      // Once more, for a look may make files.
+      // The names are read again, since a look may create files.
       let state = try Self.state(home)
       for name in try others(home) { try state.remove(name) }
       removeParts { try? state.remove(FolderHome.lockName) }
     }
 
-    /// What lies in the state beside its parts, which are bare. No descriptor stays open: they may be scarce.
+    /// Returns the names in the state beside its parts, which are bare. No descriptor stays open, since they may be scarce.
     private func others(_ home: FolderHome) throws -> [String] {
       let parts = FolderHome.ownDirectories + [FolderHome.idName, FolderHome.lockName]
       return try Self.state(home).list().map(\.name).filter { !parts.contains($0) }
@@ -630,7 +631,7 @@ extension FolderHome {
       OwnDirectory(descriptor: try Descriptor.directory(at: home.stateDirectory), label: "state")
     }
 
-    /// - Parameter last: done when the state is empty but for the lock.
+    /// - Parameter last: called when the state is empty except for the lock.
     private func removeParts(_ last: () -> Void = {}) {
       for path in parts.reversed() {
         if path == home?.stateDirectory { last() }

@@ -3,16 +3,16 @@ import LinuxShim
 import TarnCore
 import TarnRuntime
 
-/// Another process holds the folder.
+/// The error when another process holds the folder.
 package struct FolderBusy: Error, Sendable, Equatable {
-  /// 0 when it cannot be told.
+  /// The process; 0 when it is not known.
   package var process: Int32
-  /// Its command line; empty when it cannot be told.
+  /// The command line of the process; empty when it is not known.
   package var command: String
 }
 
-/// One writer per folder (I12): a lock on `lock` in the state directory, so by whatever path the folder is
-/// reached. Held until released or until the process ends. Any thread.
+/// The lock of a folder, which allows one writer (I12). It locks the file `lock` in the state directory, so that it works by
+/// whatever path the folder is reached. Held until released or until the process ends. Any thread.
 package final class FolderLock: Sendable {
   private let descriptor: Locked<Descriptor?>
 
@@ -26,7 +26,7 @@ package final class FolderLock: Sendable {
 
   package func release() {
     guard let held = descriptor.withLock({ $0.take() }) else { return }
-    // Who looks between the next one's lock and its signature is not to be told of this process.
+    // A process that looks between the next holder's lock and its signature must not be told of this process.
     _ = held.use { tarn_truncate($0, 0) }
     _ = held.use(tarn_unlock)
   }
@@ -35,11 +35,12 @@ package final class FolderLock: Sendable {
 extension FolderHome {
   var lockPath: String { stateDirectory + "/" + Self.lockName }
 
-  /// Never waits for the lock; for its holder's signature, which may be being written, a tenth of a second.
+  /// Takes the lock without waiting for it. Waits at most a tenth of a second for the signature of the holder, which may be being
+  /// written.
   ///
   /// - Parameters:
   ///   - probe: see `open`.
-  ///   - pause: between two looks for the signature.
+  ///   - pause: waits between two looks for the signature.
   /// - Throws: `FolderBusy`, or a `FolderFailure`.
   package func lock(probe: FolderProbe? = nil, pause: () -> Void = shortPause) throws -> FolderLock {
     while true {
@@ -48,7 +49,7 @@ extension FolderHome {
       let result = probed(.lock, probe) { file.use(tarn_lock) }
       if result == -EAGAIN { throw Self.busy(lockPath, pause) }
       try kernel("lock", lockPath.utf8, result)
-      // Removed between the opening and the lock (`tarn forget`): then this is a lock of nothing.
+      // The file was removed between the opening and the lock (`tarn forget`): then the lock is void.
       guard let there = try FileStat.following(lockPath),
         there.isSameObject(as: try FileStat.of(file, lockPath.utf8))
       else { continue }
@@ -56,7 +57,7 @@ extension FolderHome {
       do throws(FolderFailure) {
         try Self.sign(file, lockPath, probe)
       } catch {
-        // To close it is not enough: a process that is being started has its descriptors, too, for a moment.
+        // Closing is not enough: a process that is being started shares the descriptors for a moment.
         lock.release()
         throw error
       }
@@ -64,7 +65,7 @@ extension FolderHome {
     }
   }
 
-  /// The process that holds the lock now; nil when nobody does, or when it cannot be told: its signature may be being
+  /// Returns the process that holds the lock now. `nil` when nobody does, and when it is not known: the signature may be being
   /// written, or have found no space. Takes no lock.
   package func holder() -> Int32? {
     let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
@@ -77,9 +78,9 @@ extension FolderHome {
   package static let shortPause: @Sendable () -> Void = { usleep(10_000) }
   private static let mostLooks = 10
 
-  /// Who holds it, for the next one who asks: the process, and when it started, in the kernel's ticks.
+  /// Writes who holds the lock, for the next process that asks: the process ID and its start time in the kernel's ticks.
   ///
-  /// On a full disk the lock is held without: `tarn trash empty` needs it to make room.
+  /// On a full disk the lock is held without a signature: `tarn trash empty` needs it to make room.
   private static func sign(
     _ file: Descriptor, _ path: String, _ probe: FolderProbe?
   ) throws(FolderFailure) {
@@ -90,12 +91,12 @@ extension FolderHome {
     }
     if count == -ENOSPC || count == -EDQUOT { return }
     try kernel("write", path.utf8, count)
-    // Half a signature is none.
+    // Half a signature counts as none.
     if count < text.count { _ = file.use { tarn_truncate($0, 0) } }
   }
 
-  /// The signature once it is whole and its process is there; else what was read last: that of a process that ended,
-  /// or that lives in another container. nil when nothing can be read.
+  /// Returns the signature once it is complete and its process exists; otherwise what was read last, of a process that ended or
+  /// lives in another container. `nil` when nothing can be read.
   private static func settled(_ path: String, _ pause: () -> Void) -> (process: Int32, started: UInt64)? {
     var last: (process: Int32, started: UInt64)?
     for look in 1...mostLooks {
@@ -113,7 +114,7 @@ extension FolderHome {
   }
 
   private static func busy(_ path: String, _ pause: () -> Void) -> FolderBusy {
-    // Another start time: the number belongs to somebody else by now, or to another container.
+    // With another start time the process ID belongs to another process by now, or to another container.
     guard let holder = settled(path, pause) else { return FolderBusy(process: 0, command: "") }
     guard startTime(of: holder.process) == holder.started,
       let text = SmallFile.readProc("/proc/\(holder.process)/cmdline")
@@ -121,7 +122,7 @@ extension FolderHome {
     return FolderBusy(process: holder.process, command: text.split(separator: "\0").joined(separator: " "))
   }
 
-  /// Field 22 of /proc/PID/stat (proc(5)); the command in field 2 may hold blanks and brackets.
+  /// Returns field 22 of /proc/PID/stat (proc(5)). The command in field 2 may contain blanks and brackets.
   private static func startTime(of process: Int32) -> UInt64? {
     guard let text = SmallFile.readProc("/proc/\(process)/stat"), let bracket = text.lastIndex(of: ")") else {
       return nil

@@ -2,13 +2,13 @@ import Glibc
 import LinuxShim
 import TarnCore
 
-/// The marker and the like: a few lines of text.
+/// A small text file of a few lines, such as the marker.
 enum SmallFile {
-  /// - Returns: nil when it is not there, or is no regular file of at most 8 KiB.
-  /// - Throws: what keeps it from being read: that says nothing of the file.
+  /// - Returns: `nil` when it is missing, or is not a regular file of at most 8 KiB.
+  /// - Throws: why it cannot be read, which says nothing about the file.
   static func read(_ path: String) throws(FolderFailure) -> String? {
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    // Nothing, a link, a socket, a device without a driver.
+    // These stand for nothing, a link, a socket, and a device without a driver.
     if [ENOENT, ENOTDIR, ELOOP, ENXIO, ENODEV].contains(-number) { return nil }
     let file = Descriptor(try kernel("open", path.utf8, number))
     let stat = try FileStat.of(file, path.utf8)
@@ -16,9 +16,9 @@ enum SmallFile {
     return try contents(file, path)
   }
 
-  /// A file of /proc, whose size is not told.
+  /// Reads a file of /proc, whose size is not known.
   ///
-  /// - Returns: nil when it cannot be read: its process has ended.
+  /// - Returns: `nil` when it cannot be read because its process has ended.
   static func readProc(_ path: String) -> String? {
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY, 0)
     return number < 0 ? nil : try? contents(Descriptor(number), path)
@@ -30,15 +30,15 @@ enum SmallFile {
     return String(decoding: buffer[..<Int(count)], as: UTF8.self)
   }
 
-  /// Writes a new file under a name of its own first, then gives it its name, whole. Its bytes are durable; the
-  /// caller makes its name so.
+  /// Writes a new file under a draft name, then gives it its name when it is complete. Its bytes are durable; the caller makes its
+  /// name durable.
   ///
-  /// - Throws: `exists` when something has that name.
+  /// - Throws: `exists` when the name is taken.
   static func write(
     _ text: String, beside draft: String, in directory: Descriptor, as name: String, in target: Descriptor
   ) throws(FolderFailure) {
     let number = directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-    // Left by a crash: written anew.
+    // A draft that a crash left is written again.
     if number == -EEXIST { _ = directory.use { tarn_unlink($0, cString(draft)) } }
     let again =
       number == -EEXIST ? directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600) : number

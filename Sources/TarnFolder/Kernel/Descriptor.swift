@@ -15,7 +15,7 @@ final class Descriptor: Sendable {
     _ = tarn_close(number)
   }
 
-  /// Hands the number to a system call. The only way to it: a descriptor whose last reference is the one that the
+  /// Passes the number to a system call. There is no other access to it: a descriptor whose last reference is the one that the
   /// number is read from would be closed before the call.
   func use<Result>(_ body: (Int32) -> Result) -> Result {
     withExtendedLifetime(self) { body(number) }
@@ -23,20 +23,20 @@ final class Descriptor: Sendable {
 
   // MARK: Opening
 
-  /// A directory by a path from the outside; links are followed.
+  /// Opens a directory by a path from outside; links are followed.
   static func directory(at path: String) throws(FolderFailure) -> Descriptor {
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_DIRECTORY, 0)
     return Descriptor(try kernel("open the directory", path.utf8, number))
   }
 
-  /// An object by its name in this directory; a link is not followed.
+  /// Opens an object by its name in this directory; a link is not followed.
   ///
   /// - Returns: a descriptor, or a negative errno.
   func open(_ name: [CChar], _ flags: Int32, mode: UInt32 = 0) -> Int32 {
     use { tarn_open_at($0, name, flags | O_NOFOLLOW, mode) }
   }
 
-  /// What lies beneath, through no link and across no mount.
+  /// Opens what lies beneath, through no link and across no mount.
   ///
   /// - Returns: a descriptor, or a negative errno.
   func openBeneath(_ path: [CChar], _ flags: Int32) -> Int32 {
@@ -45,7 +45,7 @@ final class Descriptor: Sendable {
 
   // MARK: Contents
 
-  /// Appends all that another file has.
+  /// Appends all bytes of another file.
   func take(
     allOf source: Descriptor, _ object: some Sequence<UInt8>, unless isStopped: () -> Bool = { false }
   ) throws(FolderFailure) {
@@ -70,15 +70,15 @@ final class Descriptor: Sendable {
 
   // MARK: Durability
 
-  /// fsync.
+  /// Calls fsync.
   func sync(_ object: some Sequence<UInt8>) throws(FolderFailure) {
     try kernel("make durable", object, use(tarn_sync))
   }
 }
 
-/// Bytes as the kernel takes them: terminated by NUL. The caller has refused names that hold one.
+/// Returns bytes in the kernel's form, terminated by NUL. The caller has refused names with a NUL.
 func cString(_ bytes: some Collection<UInt8>) -> [CChar] {
-  // Filled with zeros first: without that it costs four times as much, for that initializer of Array's is not specialized.
+  // Filled with zeros first: otherwise it costs four times as much, because that Array initializer is not specialized.
   var name = [CChar](repeating: 0, count: bytes.count + 1)
   name.withUnsafeMutableBytes { $0.copyBytes(from: bytes) }
   return name

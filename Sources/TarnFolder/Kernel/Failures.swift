@@ -3,7 +3,7 @@ import LinuxShim
 import TarnCore
 
 extension FolderFailure.Code {
-  /// The one table from errno to what Tarn makes of it.
+  /// The one table from errno to Tarn's codes.
   package init(errno: Int32) {
     self =
       switch errno {
@@ -26,13 +26,13 @@ extension FolderFailure.Code {
 }
 
 extension FolderFailure {
-  /// A system call that failed.
+  /// Makes the failure of a system call.
   ///
   /// - Parameters:
   ///   - operation: what was tried, as in "cannot <operation> <object>".
-  ///   - object: raw bytes; escaped here.
+  ///   - object: the raw bytes, which are escaped here.
   init(cannot operation: String, _ object: some Sequence<UInt8>, errno: Int32, path: RelativePath? = nil) {
-    // By itself "Invalid cross-device link" says to nobody what to do.
+    // "Invalid cross-device link" alone does not tell anybody what to do.
     let cause =
       errno == EXDEV
       ? "something is mounted there, or it is another subvolume (\(errorText(errno)))" : errorText(errno)
@@ -41,7 +41,7 @@ extension FolderFailure {
       path: path)
   }
 
-  /// The same failure, said to be about a path of the folder.
+  /// Returns the same failure about a path of the folder.
   func about(_ path: RelativePath?) -> FolderFailure {
     var failure = self
     failure.path = path
@@ -49,8 +49,8 @@ extension FolderFailure {
   }
 }
 
-/// Passes a result of the shim on, or throws what its negative errno means. The words are made only then: of 20,000 small files
-/// they would be 300,000 allocations.
+/// Returns a result of the shim, or throws the meaning of its negative errno. The words are made only then: for 20,000 small files
+/// they would take 300,000 allocations.
 @discardableResult
 func kernel<Object: Sequence<UInt8>, Value: SignedInteger & FixedWidthInteger>(
   _ operation: @autoclosure () -> String, _ object: @autoclosure () -> Object, _ result: Value
@@ -59,7 +59,7 @@ func kernel<Object: Sequence<UInt8>, Value: SignedInteger & FixedWidthInteger>(
   throw FolderFailure(cannot: operation(), object(), errno: Int32(truncatingIfNeeded: 0 - result))
 }
 
-/// What the C library calls an errno value.
+/// Returns the C library's text for an errno value.
 func errorText(_ errno: Int32) -> String {
   var buffer = [CChar](repeating: 0, count: 256)
   tarn_error_text(errno, &buffer, buffer.count)

@@ -2,14 +2,14 @@ import Glibc
 import LinuxShim
 import TarnCore
 
-/// What stat says of an object.
+/// The values of stat for an object.
 struct FileStat {
   private let raw: tarn_stat
 
-  /// An object by its name in a directory; a link is not followed.
+  /// Looks at an object by its name in a directory; a link is not followed.
   ///
-  /// - Parameter cached: attributes that a network file system has at hand will do.
-  /// - Returns: nil when nothing stands there.
+  /// - Parameter cached: true to accept attributes that a network file system has cached.
+  /// - Returns: `nil` when nothing stands there.
   static func at(
     _ directory: Descriptor, _ name: UnsafePointer<CChar>, cached: Bool = false
   ) throws(FolderFailure) -> FileStat? {
@@ -28,7 +28,7 @@ struct FileStat {
     return FileStat(raw: raw)
   }
 
-  /// An object by a path from the outside; links are followed.
+  /// Looks at an object by a path from outside; links are followed.
   static func following(_ path: String) throws(FolderFailure) -> FileStat? {
     var raw = tarn_stat()
     let result = tarn_stat_path(cString(path), &raw)
@@ -37,7 +37,7 @@ struct FileStat {
     return FileStat(raw: raw)
   }
 
-  /// The same, but a link at its end is not followed.
+  /// Looks at an object by a path; a link at its end is not followed.
   static func notFollowing(_ path: [UInt8]) throws(FolderFailure) -> FileStat? {
     var raw = tarn_stat()
     let result = tarn_stat_at(AT_FDCWD, cString(path), 0, &raw)
@@ -74,9 +74,9 @@ struct FileStat {
 
   var size: UInt64 { raw.size }
   var owner: UInt32 { raw.owner }
-  /// Names of the object.
+  /// The number of names of the object.
   var links: UInt32 { raw.links }
-  /// Bytes of the disk that it has, reserved ones included.
+  /// The bytes that it takes on the disk, including reserved ones.
   var allocated: UInt64 { raw.blocks.multipliedReportingOverflow(by: 512).partialValue }
   /// The permission bits.
   var permissions: UInt32 { raw.mode & 0o7777 }
@@ -85,14 +85,14 @@ struct FileStat {
     raw.device == other.raw.device && raw.inode == other.raw.inode
   }
 
-  /// A rename between the two can work: one file system, one mount (bind mounts of it refuse renames).
+  /// Returns whether a rename between the two can work: one file system and one mount (bind mounts of it refuse renames).
   func isSameMount(as other: FileStat) -> Bool {
     raw.device == other.raw.device
       && (raw.mount == other.raw.mount || raw.mount == 0 || other.raw.mount == 0)
   }
 }
 
-/// Times outside of the range of `Timestamp` become its nearest end.
+/// Converts a time. One outside the range of `Timestamp` becomes the nearest end.
 private func timestamp(_ seconds: Int64, _ nanoseconds: UInt32) -> Timestamp {
   Timestamp(seconds: seconds, nanoseconds: Int64(nanoseconds))
     ?? Timestamp(nanoseconds: seconds < 0 ? .min : .max)

@@ -1,36 +1,36 @@
-/// The steps at which a test can look, interfere, or make Tarn fail.
+/// The steps at which a test can look, interfere, or let Tarn fail.
 package enum FolderStep: String, Sendable, CaseIterable {
   case reserve
   case write
-  /// The kernel is asked to begin with writing back.
+  /// Ask the kernel to begin writing back.
   case startWriteback
   case syncData
   case syncFileSystem
   case checkWriteback
   case syncFile
   case makeDirectory
-  /// One that is empty now.
+  /// Remove an empty directory.
   case removeDirectory
-  /// Into the final name, where nothing stands.
+  /// Move into the final name, where nothing stands.
   case rename
-  /// Into the trash, under the name that what it will displace is to have there.
+  /// Move into the trash, under the name that the displaced object is to have there.
   case stage
-  /// With what stands at the final name.
+  /// Exchange with what stands at the final name.
   case exchange
   case moveToTrash
-  /// Back to where it was, after a step that failed or met another object than expected.
+  /// Move back after a step that failed, or that met an unexpected object.
   case moveBack
   case syncDirectory
-  /// Of the folder, once its file is open.
+  /// Lock the folder, once the lock file is open.
   case lock
 }
 
-/// Called before each step, on the thread that takes it.
+/// A function called before each step, on the thread that takes it.
 ///
-/// Returns 0 to go on, or the errno that the step is to fail with.
+/// Returns 0 to continue, or the errno that the step is to fail with.
 package typealias FolderProbe = @Sendable (FolderStep) -> Int32
 
-/// Takes a step: the probe's word first, then the system call.
+/// Takes a step: asks the probe first, then makes the system call.
 ///
 /// - Returns: 0 or more, or a negative errno.
 func probed(_ step: FolderStep, _ probe: FolderProbe?, _ call: () -> Int32) -> Int32 {

@@ -3,16 +3,16 @@ import LinuxShim
 
 /// Renames that never replace an object that nobody looked at.
 ///
-/// All give 0 or a negative errno.
+/// All return 0 or a negative errno.
 struct Renamer: Sendable {
   let probe: FolderProbe?
-  /// False behaves like a file system whose renames take no flags (some network and FUSE file systems).
+  /// False simulates a file system whose renames take no flags (some network and FUSE file systems).
   var hasFlags = true
 
-  /// Out of a directory of Tarn's own, to where nothing stands: -EEXIST when something does.
+  /// Moves an object out of one of Tarn's own directories to a free name; -EEXIST when the name is taken.
   ///
-  /// Without NOREPLACE: a link, which refuses what stands there, and the old name goes. Directories cannot be
-  /// linked: -EPERM.
+  /// Without NOREPLACE it makes a link, which fails when the name is taken, and removes the old name. Directories cannot be linked:
+  /// -EPERM.
   func moveOut(
     _ from: Descriptor, _ name: String, to: Descriptor, _ leaf: [CChar], _ step: FolderStep
   ) -> Int32 {
@@ -25,7 +25,7 @@ struct Renamer: Sendable {
     }
   }
 
-  /// Gives a file its first name, where nothing stands: -EEXIST when something does.
+  /// Gives a file its first name; -EEXIST when the name is taken.
   func name(_ file: Descriptor, in directory: Descriptor, _ leaf: [CChar], _ step: FolderStep) -> Int32 {
     probed(step, probe) {
       let result = file.use { file in directory.use { tarn_link_unnamed(file, $0, leaf) } }
@@ -34,9 +34,9 @@ struct Renamer: Sendable {
     }
   }
 
-  /// Into a directory of Tarn's own, whatever the object is: -EEXIST when the name is taken there.
+  /// Moves an object of whatever kind into one of Tarn's own directories; -EEXIST when the name is taken there.
   ///
-  /// Without NOREPLACE: a look and a plain rename, for nobody else makes names there.
+  /// Without NOREPLACE it looks first and then renames, since nobody else makes names there.
   func moveIn(
     _ from: Descriptor, _ leaf: [CChar], to: Descriptor, _ name: String, _ step: FolderStep
   ) -> Int32 {
@@ -52,7 +52,7 @@ struct Renamer: Sendable {
     }
   }
 
-  /// Swaps the two objects: -EINVAL or the like where the file system cannot.
+  /// Exchanges the two objects; -EINVAL or the like where the file system cannot.
   func exchange(
     _ first: Descriptor, _ name: String, _ second: Descriptor, _ leaf: [CChar], _ step: FolderStep
   ) -> Int32 {

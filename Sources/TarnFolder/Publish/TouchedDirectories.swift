@@ -2,12 +2,12 @@ import Glibc
 import LinuxShim
 import TarnCore
 
-/// The directories that one call works in: each opened once, made where it is missing, and fsynced once at the
-/// end. One thread.
+/// The directories that one call works in: each is opened once, made when it is missing, and fsynced once at the end. Used by one
+/// thread.
 final class TouchedDirectories {
   private final class Touched {
     let descriptor: Descriptor
-    /// The items whose names depend on it.
+    /// The items whose names depend on the directory.
     var items: [Int] = []
 
     init(descriptor: Descriptor) {
@@ -15,16 +15,16 @@ final class TouchedDirectories {
     }
   }
 
-  /// So many directories stay open at a time; beyond, they are made durable early.
+  /// The most directories that stay open at a time. Beyond that they are made durable early.
   private static let limit = 256
 
   private let beneath: Beneath
   private let probe: FolderProbe?
   private var directories: [RelativePath?: Touched] = [:]
   private var own: [OwnDirectory] = []
-  /// Directories that were made for the item at hand, outermost first.
+  /// The directories that were made for the current item, outermost first.
   private var made: [RelativePath] = []
-  /// Items whose directories could not be made durable, and why.
+  /// The items whose directories could not be made durable, with the reason.
   private(set) var failures: [Int: FolderFailure] = [:]
 
   init(_ beneath: Beneath, _ probe: FolderProbe?) {
@@ -32,7 +32,7 @@ final class TouchedDirectories {
     self.probe = probe
   }
 
-  /// To be called between items.
+  /// Begins the next item. Must be called between items.
   func beginItem() {
     made = []
     if directories.count > Self.limit {
@@ -41,7 +41,7 @@ final class TouchedDirectories {
     }
   }
 
-  /// A directory that is there.
+  /// Opens an existing directory.
   func open(_ path: RelativePath?) throws(FolderFailure) -> Descriptor {
     if let known = directories[path] { return known.descriptor }
     let opened = try beneath.directory(path)
@@ -49,7 +49,7 @@ final class TouchedDirectories {
     return opened
   }
 
-  /// A directory, made with its parents where they are missing: mode 0755 whatever the umask.
+  /// Opens a directory, and makes it and its parents when they are missing: with mode 0755, whatever the umask is.
   func make(_ path: RelativePath?, for item: Int) throws(FolderFailure) -> Descriptor {
     do throws(FolderFailure) {
       return try open(path)
@@ -91,17 +91,17 @@ final class TouchedDirectories {
     return fresh
   }
 
-  /// A name in it changed. It was given by `open` or `make` before.
+  /// Tells that a name in the directory changed. It was opened with `open` or `make` before.
   func touch(_ path: RelativePath?, for item: Int) {
     directories[path]?.items.append(item)
   }
 
-  /// One of Tarn's own changed, for all items.
+  /// Tells that one of Tarn's own directories changed, for all items.
   func touch(_ directory: OwnDirectory) {
     own.append(directory)
   }
 
-  /// Takes back the directories that were made for the item at hand and are empty still.
+  /// Removes the directories that were made for the current item and are still empty.
   func removeMade() {
     for path in made.reversed() {
       directories[path] = nil
@@ -110,10 +110,10 @@ final class TouchedDirectories {
     made = []
   }
 
-  /// rmdir: never what is not empty.
+  /// Calls rmdir, which never removes a directory with contents.
   ///
-  /// - Returns: false when it stays: it holds something, or something is mounted there, or it is gone already.
-  /// - Throws: why it stays although it is empty.
+  /// - Returns: false when the directory stays: it has contents, something is mounted there, or it is gone already.
+  /// - Throws: why a directory stays although it is empty.
   func removeIfEmpty(_ path: RelativePath, for item: Int?) throws(FolderFailure) -> Bool {
     let parent: Descriptor
     do throws(FolderFailure) {
@@ -130,9 +130,9 @@ final class TouchedDirectories {
     return true
   }
 
-  /// Makes all of it durable; what cannot be is in `failures`.
+  /// Makes all of it durable. Failures are added to `failures`.
   ///
-  /// - Parameter items: how many there were.
+  /// - Parameter items: the number of items.
   func sync(items: Int) {
     syncDirectories()
     for directory in own {

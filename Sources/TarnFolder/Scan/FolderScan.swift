@@ -2,17 +2,17 @@ import Glibc
 import LinuxShim
 import TarnCore
 
-/// Walks a folder in the order of whole paths as bytes: what lies in `a` sorts as `a/...`, so behind `a-b` and
-/// `a.txt`. Holds the names and one descriptor of each directory of one chain, nothing else. One thread.
+/// Walks a folder in the order of whole paths as bytes: the contents of `a` sort as `a/...`, so after `a-b` and `a.txt`. Holds only
+/// the names and one descriptor for each directory of one chain. Used by one thread.
 final class FolderScan: SnapshotCursor {
   private struct Level {
     let directory: Descriptor
-    /// nil for the folder itself.
+    /// The path of the directory; `nil` for the folder itself.
     let path: RelativePath?
     let names: NameList
     var next = 0
-    /// Directories that were announced and whose contents have not had their turn. Each begins with the one
-    /// before it (`a`, `a-b`), so the contents of the last one come first.
+    /// Directories that were returned and whose contents are still to come. Each begins with the previous one (`a`, `a-b`), so the
+    /// contents of the last one come first.
     var waiting: [Int] = []
   }
 
@@ -84,10 +84,10 @@ final class FolderScan: SnapshotCursor {
     return .announce(next)
   }
 
-  /// - Returns: nil when it is Tarn's own, or gone since it was listed.
+  /// - Returns: `nil` when it is Tarn's own, or gone since it was listed.
   private func announce(_ index: Int, _ level: Int) throws(FolderFailure) -> Present? {
     let path = child(level, index)
-    // At any depth: a mirror that the user made below this one is not this one's business.
+    // This holds at any depth: a mirror that the user made below this one is separate.
     if path.name.elementsEqual(PathRule.reservedName) { return nil }
     do throws(FolderFailure) {
       let (names, directory) = (levels[level].names, levels[level].directory)
@@ -99,7 +99,7 @@ final class FolderScan: SnapshotCursor {
       return stat.present(at: path)
     } catch {
       guard error.code == .permission else { throw error.about(path) }
-      // Names can be listed but not looked at: nothing is known of the whole directory. Said once.
+      // The names can be listed but not looked at, so nothing is known about the whole directory. This is reported once.
       let directory = levels[level].path
       levels.removeLast()
       throw error.about(directory)
@@ -110,7 +110,7 @@ final class FolderScan: SnapshotCursor {
     _ name: UnsafePointer<CChar>, of directory: Descriptor, _ path: RelativePath?
   ) throws(FolderFailure) {
     let number = directory.use { tarn_open_beneath($0, name, O_RDONLY | O_DIRECTORY, 0) }
-    // Gone since it was announced: then nothing lies in it.
+    // It is gone since it was returned, so it has no contents.
     if number == -ENOENT, path != nil { return }
     let object = path?.bytes ?? [UInt8(ascii: ".")]
     do throws(FolderFailure) {

@@ -4,13 +4,13 @@ import TarnCore
 
 /// The names in one directory, sorted by their bytes, in one block of memory.
 struct NameList {
-  /// Each name terminated by NUL.
+  /// The names, each terminated by NUL.
   private var text: [CChar] = []
   private var starts: [Int] = []
 
   var count: Int { starts.count }
 
-  /// - Parameter buffer: where the kernel writes; its contents mean nothing before or after.
+  /// - Parameter buffer: the buffer for the kernel; its contents mean nothing before or after.
   init(
     _ directory: Descriptor, _ object: [UInt8], buffer: UnsafeMutableRawBufferPointer
   ) throws(FolderFailure) {
@@ -27,7 +27,7 @@ struct NameList {
     sort()
   }
 
-  /// The bytes of a name, with its terminator, for the time of the call.
+  /// Passes the bytes of a name with its terminator, valid for the time of the call.
   func withName<Result>(
     _ index: Int, _ body: (UnsafePointer<CChar>) throws(FolderFailure) -> Result
   ) throws(FolderFailure) -> Result {
@@ -42,7 +42,7 @@ struct NameList {
 
   func bytes(_ index: Int) -> [UInt8] { path(index, in: nil).bytes }
 
-  /// The name behind that of the directory that holds it; by itself without one.
+  /// Returns the path of a name in a directory; the name alone for `nil`.
   func path(_ index: Int, in directory: RelativePath?) -> RelativePath {
     let start = starts[index]
     return text.withUnsafeBytes { text in
@@ -50,7 +50,7 @@ struct NameList {
       let name = UnsafeRawBufferPointer(rebasing: text[start..<(start + length)])
       guard let directory else { return RelativePath(trusted: Array(name)) }
       let before = directory.bytes.count + 1
-      // Memory that is not filled costs four times as much: that initializer of Array's is not specialized.
+      // Filled with zeros first: otherwise it costs four times as much, because that Array initializer is not specialized.
       var bytes = [UInt8](repeating: 0, count: before + length)
       bytes.withUnsafeMutableBytes { target in
         target.copyBytes(from: directory.bytes)
@@ -61,8 +61,8 @@ struct NameList {
     }
   }
 
-  /// True when what lies in the directory `first` comes before the object `second` in the order of whole paths:
-  /// `first` and a slash sorts before `second`. `first` sorts before `second`.
+  /// True when the contents of the directory `first` precede the object `second` in the order of whole paths: `first` with a slash
+  /// sorts before `second`. `first` must sort before `second`.
   func areContents(of first: Int, before second: Int) -> Bool {
     var left = starts[first]
     var right = starts[second]
@@ -79,7 +79,7 @@ struct NameList {
     text.append(contentsOf: UnsafeBufferPointer(start: name, count: strlen(name) + 1))
   }
 
-  /// A directory that changes while it is read may give a name twice: it is kept once.
+  /// Sorts the names. A directory that changes while it is read may return a name twice; it is kept once.
   private mutating func sort() {
     text.withUnsafeBufferPointer { text in
       guard let base = text.baseAddress else { return }

@@ -1,10 +1,10 @@
 import TarnCore
 import TarnRuntime
 
-/// A walk that goes on, on a thread of its own, while what it found is compared: the kernel's looks at the files and the reading of
-/// the ledger take about the same time. Of a small folder it is the walk itself. One thread reads; it blocks while the walk is behind.
+/// A scan that runs ahead on a thread of its own while its results are compared: looking at the files and reading the ledger take
+/// about the same time. For a small folder it is the scan itself. One thread reads, and blocks while the scan is behind.
 ///
-/// What it gives may be a thousand objects old: whoever acts on one looks again in any case.
+/// The results may be a thousand objects old; whoever acts on one looks again in any case.
 final class ScanAhead: SnapshotCursor {
   private enum Item: Sendable {
     case present(Present)
@@ -13,9 +13,9 @@ final class ScanAhead: SnapshotCursor {
 
   private struct State {
     var batches: [[Item]] = []
-    /// There is no more than what is in `batches`.
+    /// True when nothing comes after `batches`.
     var isOver = false
-    /// Nobody reads any more.
+    /// True when nobody reads any more.
     var isClosed = false
   }
 
@@ -24,7 +24,7 @@ final class ScanAhead: SnapshotCursor {
     let scan: FolderScan
   }
 
-  /// Objects before which a thread is not worth it; without end once the system had none.
+  /// The number of objects before a thread is worth starting; unlimited once the system had none.
   private var patience = 1024
   private static let batchSize = 256
   private static let mostBatches = 4
@@ -32,7 +32,7 @@ final class ScanAhead: SnapshotCursor {
   private let walk: Walk
   private let state = LockedCondition(State())
   private var thread: WorkerThread?
-  /// Objects that were given without a thread; nil once there is one.
+  /// The number of objects returned without a thread; `nil` once there is one.
   private var given: Int? = 0
   private var batch: [Item] = []
   private var index = 0
@@ -63,7 +63,7 @@ final class ScanAhead: SnapshotCursor {
     }
   }
 
-  /// - Returns: false when the system has no thread left: the walk goes on without one.
+  /// - Returns: false when the system has no thread left; the scan continues without one.
   private func startThread() -> Bool {
     thread = try? WorkerThread.start(name: "tarn-scan") { [walk, state] in Self.run(walk, state) }
     if thread == nil { patience = .max }
@@ -77,7 +77,7 @@ final class ScanAhead: SnapshotCursor {
       batch = state.batches.removeFirst()
       return ()
     }
-    // The thread may wait for room.
+    // Wakes the thread, which may wait for room.
     state.change { _ in }
   }
 

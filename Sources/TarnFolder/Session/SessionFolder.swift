@@ -3,18 +3,18 @@ import LinuxShim
 package import TarnCore
 import TarnRuntime
 
-/// The destinations of one session's tasks. In the engine's eyes each task is a path that is its number; its partial file lies beside
+/// The destinations of one session's tasks. The engine sees each task as a path that is its number. The partial file lies beside
 /// the destination, as `.tarn-SESSION-TASK.part`. Any thread.
 package final class SessionFolder: Sendable {
-  /// Of a task at work.
+  /// The destination of a running task.
   private struct Destination {
     var place: TaskPlace
     let existing: TaskRequest.Existing
     var directory: Descriptor
     var identity: FileIdentity
-    /// What the task itself has put there before, and takes the place of; nil for nothing.
+    /// The file that the task itself put there before and now replaces; `nil` for none.
     let own: FileIdentity?
-    /// nil until the server has named it.
+    /// The file name; `nil` until the server has suggested one.
     var leaf: String?
     /// The name before it got a number, and that number; 0 for none.
     var wanted: (leaf: String, number: Int)?
@@ -26,23 +26,23 @@ package final class SessionFolder: Sendable {
   private let hashing: any Hashing
   private let renamer = Renamer(probe: nil)
   private let hashThread = HashThread(name: "tarn-hash")
-  /// Of finished files: as any program of this user would make them.
+  /// The mode of finished files, as any program of this user would make them.
   private let mode = 0o666 & ~ProcessMask.read()
   private let destinations = Locked<[Int64: Destination]>([:])
 
-  /// - Parameter id: of the session: letters, digits, `-`, `_` and `.`.
+  /// - Parameter id: the ID of the session: letters, digits, `-`, `_` and `.`.
   package init(id: String, names: FinalNames, hashing: any Hashing) {
     (self.id, self.names, self.hashing) = (id, names, hashing)
     _ = tarn_raise_open_files()
   }
 
-  /// Opens the directory that a task's file goes to.
+  /// Opens the destination directory of a task.
   ///
   /// - Parameters:
-  ///   - own: what the task has put there before, and may be fetched anew; nil for nothing.
-  ///   - hasPartial: bytes of it lie there: the directory has to be the one that they were written to.
-  /// - Returns: with the directory.
-  /// - Throws: why it cannot be used: `otherFileSystem` where its disk is not mounted now.
+  ///   - own: the file that the task put there before, and that may be fetched again; `nil` for none.
+  ///   - hasPartial: true when a partial file lies there. Then the directory must be the one that it was written to.
+  /// - Returns: the folder for the engine, and the identity of the directory.
+  /// - Throws: why it cannot be used: `otherFileSystem` when its disk is not mounted now.
   package func open(
     _ task: TaskRecord, own: FileIdentity? = nil, hasPartial: Bool = false
   ) throws(FolderFailure) -> (folder: any TransferFolder, directory: FileIdentity) {
@@ -60,7 +60,7 @@ package final class SessionFolder: Sendable {
     var destination = Destination(
       place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
       identity: identity, own: own)
-    // What an earlier answer named stays named so: there may be bytes for it.
+    // A name from an earlier answer stays, since there may be bytes for it.
     let earlier = task.path.flatMap { TaskPlace($0) }.flatMap {
       $0.directory == place.directory ? $0.name : nil
     }
@@ -77,15 +77,15 @@ package final class SessionFolder: Sendable {
     return (TaskFolder(session: self, task: task.number), identity)
   }
 
-  /// The task is at work no more.
+  /// Ends the work at a task.
   package func close(_ task: Int64) {
     let claimed = destinations.withLock { $0.removeValue(forKey: task)?.claimed }
     if let claimed { names.giveBack(claimed) }
   }
 
-  /// Gives a task's file the name that the server suggests.
+  /// Gives the file of a task the name that the server suggests.
   ///
-  /// - Throws: `exists` where that name is taken, and the task says to fail then.
+  /// - Throws: `exists` when that name is taken and the task is to fail then.
   package func name(_ task: Int64, _ suggested: String) throws(FolderFailure) {
     guard var destination = destinations.withLock({ $0[task] }) else { return }
     guard destination.leaf == nil else { return }
@@ -99,10 +99,10 @@ package final class SessionFolder: Sendable {
     destinations.withLock { $0[task] = destination }
   }
 
-  /// Gives a task's file another place, before a byte of it was fetched.
+  /// Changes the destination of a task before a byte of it was fetched.
   ///
-  /// - Returns: false where there are bytes already: it stays where they are.
-  /// - Throws: why that place cannot be used.
+  /// - Returns: false when there are bytes already: the file stays where they are.
+  /// - Throws: why the destination cannot be used.
   package func place(
     _ task: Int64, at place: TaskPlace, _ suggested: String
   ) throws(FolderFailure) -> Bool {
@@ -128,12 +128,12 @@ package final class SessionFolder: Sendable {
     return true
   }
 
-  /// Brings what was fetched of a task to its directory, which is open. To another file system it is copied.
+  /// Moves the partial file of a task to its open directory. To another file system it is copied.
   ///
   /// - Parameters:
-  ///   - old: the directory that it lies in; where there is none any more, nothing happens.
+  ///   - old: the directory that holds it; if that no longer exists, nothing happens.
   ///   - isStopped: asked for every MiB that is copied.
-  /// - Throws: why it cannot be brought; then it is where it was.
+  /// - Throws: why it cannot be moved; then it is where it was.
   package func movePartial(
     of task: Int64, from old: String, unless isStopped: () -> Bool
   ) throws(FolderFailure) {
@@ -160,11 +160,11 @@ package final class SessionFolder: Sendable {
     _ = from.use { tarn_unlink($0, cString(name)) }
   }
 
-  /// Begins a task with bytes that somebody else has fetched. The file that they are in stays.
+  /// Begins a task with bytes that somebody else has fetched. Their file stays.
   ///
   /// - Parameter isStopped: asked for every MiB that is copied.
-  /// - Returns: the name of the partial file, and its bytes.
-  /// - Throws: why it cannot; then there is no partial file.
+  /// - Returns: the name of the partial file, and its size.
+  /// - Throws: why it cannot be done; then there is no partial file.
   package func adopt(
     _ file: String, for task: Int64, unless isStopped: () -> Bool
   ) throws(FolderFailure) -> (name: String, bytes: UInt64) {
@@ -191,7 +191,7 @@ package final class SessionFolder: Sendable {
     }
   }
 
-  /// Bytes of a task's partial file, and when something was written to it; nil where there is none.
+  /// Returns the size of a task's partial file and the time of its last write; `nil` where there is none.
   package func partial(of task: TaskRecord) -> (bytes: UInt64, written: Timestamp)? {
     for place in Self.directories(of: task) {
       guard let directory = try? Descriptor.directory(at: place),
@@ -202,12 +202,12 @@ package final class SessionFolder: Sendable {
     return nil
   }
 
-  /// Those that its partial file may lie in.
+  /// Returns the directories that may hold the partial file.
   private static func directories(of task: TaskRecord) -> [String] {
     [task.movedFrom, TaskPlace(task.request.to)?.directory].compactMap { $0 }
   }
 
-  /// Whether a task's finished file stands where it was put, as it was put there.
+  /// Returns whether a task's finished file still stands unchanged where it was put.
   package func isThere(_ task: TaskRecord) -> Bool {
     guard let file = task.file, let path = task.path, let place = TaskPlace(path), let leaf = place.name,
       let directory = try? Descriptor.directory(at: place.directory),
@@ -216,16 +216,16 @@ package final class SessionFolder: Sendable {
     return stat.identity.isSame(as: file)
   }
 
-  /// Where the file of a task is, or is going to be.
+  /// Returns the present or future path of a task's file.
   package func path(_ task: Int64) -> String? {
     destinations.withLock { destinations in
       destinations[task].flatMap { destination in destination.leaf.map(destination.place.path) }
     }
   }
 
-  /// What the new file took the place of goes: the ledger has the new one.
+  /// Ends a finished task. An object that the new file replaced is removed, now that the ledger has the new file.
   ///
-  /// - Parameter replaces: it may have taken the place of something.
+  /// - Parameter replaces: true when it may have replaced something.
   package func finish(_ task: TaskRecord, replaces: Bool) {
     if replaces { removePartial(of: task) }
     close(task.number)
@@ -241,9 +241,9 @@ package final class SessionFolder: Sendable {
     }
   }
 
-  /// Where the file of an intent that a crash left has its name, durable; nil where it has none.
+  /// Finds the file of an intent that a crash left, and makes its name durable; `nil` where it has no name.
   ///
-  /// - Throws: why nobody can tell now: the directory is not there, or not to be read.
+  /// - Throws: why it cannot be determined now: the directory is missing, or cannot be read.
   package func find(
     _ intent: (task: TaskRecord, inode: UInt64, size: UInt64)
   ) throws(FolderFailure) -> (path: String, file: FileIdentity)? {
@@ -251,7 +251,7 @@ package final class SessionFolder: Sendable {
       let leaf = TaskPlace(path)?.name
     else { return nil }
     let directory = try Descriptor.directory(at: place.directory)
-    // A name with a number may be one that the server said so, or have got that number here.
+    // A name with a number may have come from the server, or may have got the number here.
     let firsts: [(leaf: String, number: Int)?] = [(leaf, 0), SuggestedName.withoutNumber(leaf)]
     for first in firsts.compactMap({ $0 }) {
       var (number, name) = (first.number, leaf)
@@ -270,12 +270,12 @@ package final class SessionFolder: Sendable {
 
   // MARK: Names
 
-  /// Numbers of names beside others that are tried.
+  /// The highest number that is tried for a name beside others.
   private static let mostNumbers = 100_000
 
   private func partialName(_ task: Int64) -> String { ".tarn-\(id)-\(task).part" }
 
-  /// - Parameter least: smaller numbers are taken.
+  /// - Parameter least: the first number to try; smaller ones are taken.
   private func claim(
     _ leaf: String, for destination: inout Destination, from least: Int = 0
   ) throws(FolderFailure) {
@@ -298,7 +298,7 @@ package final class SessionFolder: Sendable {
     }
   }
 
-  /// The directory that was opened is not where it was: somebody renamed or removed it.
+  /// Refuses a directory that is no longer at its path, because somebody renamed or removed it.
   private func refuseMoved(_ destination: Destination) throws(FolderFailure) {
     let place = destination.place.directory
     let found = try FileStat.following(place)?.identity
@@ -309,7 +309,7 @@ package final class SessionFolder: Sendable {
       .missing, "\(Printable.escape(place)) is not there any more, or is another directory than before")
   }
 
-  /// Before a byte is fetched that could not be kept.
+  /// Refuses a taken name before a byte is fetched that could not be kept.
   private func refuseTaken(_ destination: Destination) throws(FolderFailure) {
     guard let leaf = destination.leaf, destination.existing == .fail,
       try FileStat.at(destination.directory, cString(leaf)) != nil
@@ -335,7 +335,7 @@ package final class SessionFolder: Sendable {
 
   // MARK: For the engine
 
-  /// What the engine sees of a task's destination.
+  /// The engine's view of a task's destination.
   private struct TaskFolder: TransferFolder {
     let session: SessionFolder
     let task: Int64
@@ -368,7 +368,7 @@ package final class SessionFolder: Sendable {
     }
     func makeDurable(_ files: [any PartialFile]) -> [FolderFailure?] { session.makeDurable(files) }
     func install(_ items: [Installation]) -> [PublishOutcome] { session.install(items) }
-    /// A session removes nothing.
+    /// Refuses removals: a session removes nothing.
     func remove(_ items: [Removal]) -> [PublishOutcome] {
       items.map { _ in .stale("no session removes files") }
     }
@@ -385,7 +385,7 @@ package final class SessionFolder: Sendable {
         destination.directory.use { tarn_space($0, &space) })
       return (space.free_bytes, space.total_bytes, space.total_files == 0 ? nil : space.free_files)
     }
-    /// Each file is looked after by itself.
+    /// Returns true: each file is checked by itself.
     func isIntact() -> Bool { true }
   }
 
@@ -398,7 +398,7 @@ package final class SessionFolder: Sendable {
     return destination
   }
 
-  /// - Parameter path: where it lies, as in messages.
+  /// - Parameter path: the path for messages.
   private func staged(
     _ name: String, _ file: Descriptor, in directory: Descriptor, found: FileStat?, _ path: String
   ) -> StagedFile {
@@ -407,7 +407,7 @@ package final class SessionFolder: Sendable {
       hashThread: hashThread, mode: mode, origin: .request(path))
   }
 
-  /// What lies there under the task's own name is of an earlier attempt that nothing is known of.
+  /// Makes the partial file. A file under its name is from an earlier attempt that nothing is known about, and is removed.
   private func makePartial(_ task: Int64) throws(FolderFailure) -> any PartialFile {
     let destination = try required(task)
     let (directory, name) = (destination.directory, partialName(task))
@@ -516,7 +516,8 @@ package final class SessionFolder: Sendable {
     return try FileStat.of(file, leaf.utf8).identity
   }
 
-  /// Its name may not be durable: what it took the place of stands there again, and the partial file is the new one.
+  /// Undoes an installation whose name may not be durable: the replaced object stands there again, and the partial file is the new
+  /// one.
   private func takeBack(_ item: Installation) {
     guard let destination = destination(item.path.task), let leaf = destination.leaf,
       destination.existing == .replace,
@@ -526,7 +527,8 @@ package final class SessionFolder: Sendable {
       destination.directory, item.partial.name, destination.directory, cString(leaf), .exchange)
   }
 
-  /// What stood there is under the partial file's name then, until the ledger knows of the new one: see `finish`.
+  /// Exchanges the new file with what stands there. The old object keeps the partial file's name until the ledger records the new
+  /// one: see `finish`.
   private func exchange(_ name: String, _ destination: Destination, _ leaf: String) throws(FolderFailure) {
     let path = destination.place.path(leaf)
     let standing = try FileStat.at(destination.directory, cString(leaf))

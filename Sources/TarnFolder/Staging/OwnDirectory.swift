@@ -3,14 +3,14 @@ import LinuxShim
 import TarnCore
 import TarnRuntime
 
-/// A directory of Tarn's own in which every object has a random name: `partial/` or `trash/`.
+/// One of Tarn's own directories, in which every object has a random name: `partial/` or `trash/`.
 struct OwnDirectory: Sendable {
   let descriptor: Descriptor
   let label: String
-  /// Where it lies, as users see it; nil where the label says enough.
+  /// The path as users see it; `nil` where the label is enough.
   var path: String?
 
-  /// - Throws: `other` for what is no name, which would lead elsewhere.
+  /// - Throws: `other` for an invalid name, which would lead elsewhere.
   static func check(_ name: String) throws(FolderFailure) {
     let isName =
       !name.isEmpty && name != "." && name != ".." && name.utf8.count <= PathRule.maximumSegment
@@ -28,11 +28,11 @@ struct OwnDirectory: Sendable {
     try stats().map { ($0.name, $0.stat.size) }
   }
 
-  /// Everything in it, of whatever kind: what an exchange displaced may be a link or a directory.
+  /// Returns everything in it, of whatever kind: an exchange may have displaced a link or a directory.
   func stats() throws(FolderFailure) -> [(name: String, stat: FileStat)] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     defer { buffer.deallocate() }
-    // A descriptor of its own: reading moves the offset.
+    // A separate descriptor is used, since reading moves the offset.
     let opened = descriptor.open(cString("."), O_RDONLY | O_DIRECTORY)
     let place = Array((path ?? label).utf8)
     let fresh = Descriptor(try kernel("list", place, opened))
@@ -45,7 +45,7 @@ struct OwnDirectory: Sendable {
     return files
   }
 
-  /// Gone already is as good. A directory goes only when it is empty.
+  /// Removes an object; one that is gone already is no error. A directory is removed only when it is empty.
   func remove(_ name: String) throws(FolderFailure) {
     try Self.check(name)
     var result = descriptor.use { tarn_unlink($0, cString(name)) }
@@ -53,10 +53,10 @@ struct OwnDirectory: Sendable {
     if result != -ENOENT { try kernel("remove", object(name), result) }
   }
 
-  /// An object with all that it holds, through no link and across no mount. What lies deeper is first brought up into this
-  /// directory under names of its own: no depth costs descriptors, and what a crash leaves is found here.
+  /// Removes an object with all of its contents, through no link and across no mount. Deeper directories are first moved up into
+  /// this directory under new names, so that depth costs no descriptors and a crash leaves everything here.
   ///
-  /// - Parameter newName: gives names that nothing here has.
+  /// - Parameter newName: returns names that nothing here has.
   func removeTree(_ name: String, newName: () -> String) throws(FolderFailure) {
     var names = [name]
     while let next = names.last {
@@ -74,7 +74,7 @@ struct OwnDirectory: Sendable {
     }
   }
 
-  /// - Parameter raised: gets the new name of each directory that was brought up.
+  /// - Parameter raised: called with the new name of each directory that was moved up.
   private func empty(
     _ name: String, raised: (String) -> Void, newName: () -> String
   ) throws(FolderFailure) {

@@ -1,8 +1,8 @@
 import TarnCore
 import TarnRuntime
 
-/// Names for files in `partial/`: 16 hexadecimal digits that count up from a random number. Short, for the file system searches
-/// its blocks of names from end to end. Any thread.
+/// Names for files in `partial/`: 16 hexadecimal digits that count up from a random number. They are short because the file system
+/// searches its blocks of names linearly. Any thread.
 struct PartialNames: Sendable {
   private let last: Locked<UInt64>
 
@@ -10,7 +10,8 @@ struct PartialNames: Sendable {
     last = Locked(random.next())
   }
 
-  /// A name that this process has not given yet, and that no other one has left there, but by a chance of one in 2^64 for each file.
+  /// Returns a name that this process has not used yet. Another process has left it there only with a chance of one in 2^64 for
+  /// each file.
   func next() -> String {
     var number = last.withLock { last in
       last &+= 1

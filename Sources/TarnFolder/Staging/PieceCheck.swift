@@ -1,6 +1,6 @@
 import TarnCore
 
-/// Digests of consecutive pieces, checked as they fill.
+/// Checks the digests of consecutive pieces as they fill.
 struct PieceCheck {
   private let pieces: Pieces
   private let hashing: any Hashing
@@ -8,21 +8,21 @@ struct PieceCheck {
   private var filled: UInt64 = 0
   private var hasher: (any Hasher)?
 
-  /// - Returns: nil when there is nothing to check.
+  /// - Returns: `nil` when there is nothing to check.
   init?(_ pieces: Pieces, hashing: any Hashing) {
     guard pieces.length > 0, !pieces.digests.isEmpty else { return nil }
     self.pieces = pieces
     self.hashing = hashing
   }
 
-  /// Bytes that the pieces speak of at most; nil beyond 64 bits.
+  /// The most bytes that the pieces cover; `nil` beyond 64 bits.
   var reach: UInt64? {
     let (bytes, overflow) = pieces.length.multipliedReportingOverflow(by: UInt64(pieces.digests.count))
     return overflow ? nil : bytes
   }
 
-  /// - Returns: where the first wrong piece begins; nil when all that are full are good. Not to be asked again
-  ///   after a wrong one.
+  /// - Returns: the start of the first wrong piece; `nil` when all complete pieces are good. Must not be called again after a wrong
+  ///   piece.
   mutating func update(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -38,9 +38,9 @@ struct PieceCheck {
     return nil
   }
 
-  /// Checks the last piece, which may be short. All pieces have to be there.
+  /// Checks the last piece, which may be short. All pieces must be present.
   ///
-  /// - Returns: where the first wrong or missing piece begins.
+  /// - Returns: the start of the first wrong or missing piece.
   mutating func finish() -> UInt64? {
     if filled > 0, let wrong = close() { return wrong }
     return index < pieces.digests.count ? start : nil

@@ -1,16 +1,17 @@
 import TarnCore
 import TarnRuntime
 
-/// What is known of the contents of a file that is being written: the running digest, and whether its pieces are good.
+/// The state of the check of a file that is being written: the running digest, and whether its pieces are good.
 final class RunningCheck: @unchecked Sendable {
-  // Safe because its owner lets one thread at a time have all but `wrongPiece`: the hash thread until it is settled there, or itself.
+  // Safe because its owner lets one thread at a time use all but `wrongPiece`: the hash thread until it is settled there, or the
+  // owner itself.
 
   let check: ContentCheck
-  /// Bytes that the file may have.
+  /// The most bytes that the file may have.
   let limit: UInt64
   private let hasher: any Hasher
   private var pieces: PieceCheck?
-  /// Nil where there are no pieces: most files have none, and need no lock.
+  /// The start of the wrong piece. `nil` where there are no pieces: most files have none, and need no lock.
   private let wrong: Locked<UInt64?>?
 
   init(_ check: ContentCheck, _ hashing: any Hashing) {
@@ -21,21 +22,21 @@ final class RunningCheck: @unchecked Sendable {
     limit = check.size ?? pieces?.reach ?? .max
   }
 
-  /// Where the first piece begins that is not what it should be, as far as is known. Any thread.
+  /// The start of the first wrong piece, as far as is known. Any thread.
   var wrongPiece: UInt64? { wrong.flatMap { $0.withLock(\.self) } }
 
-  /// Bytes after a wrong piece are of no account.
+  /// Hashes bytes. Those after a wrong piece do not matter.
   func update(_ bytes: UnsafeRawBufferPointer) {
     guard wrongPiece == nil else { return }
     hasher.update(bytes)
     if let at = pieces?.update(bytes) { wrong?.withLock { $0 = at } }
   }
 
-  /// Checks the last piece, once all before are found good.
+  /// Checks the last piece, once all previous ones are good.
   ///
-  /// - Returns: where the first wrong or missing piece begins.
+  /// - Returns: the start of the first wrong or missing piece.
   func finishPieces() -> UInt64? { pieces?.finish() }
 
-  /// Once.
+  /// Returns the digest. Must be called once.
   func finishDigest() -> Digest { hasher.finish() }
 }

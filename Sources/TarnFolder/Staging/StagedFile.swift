@@ -5,16 +5,16 @@ import TarnRuntime
 
 /// A file in `partial/`, written and hashed front to back.
 ///
-/// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
-/// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
+/// After a write-back error (a failed fdatasync or fsync) the kernel's view of the file cannot be trusted. Every later call fails
+/// with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
   // Safe because the port confines a partial file to one thread at a time, the hash thread has nothing but a RunningCheck
   // and bytes that are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
-  /// Who gave the digest and the size that a file is checked against.
+  /// The source of the digest and the size that a file is checked against.
   enum CheckOrigin: Equatable {
     case feed
-    /// A request, whose file lies beside its destination, under this path.
+    /// A request, whose file lies beside its destination under this path.
     case request(String)
 
     var says: String { self == .feed ? "the feed says" : "wanted:" }
@@ -22,48 +22,48 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     var whatItSays: String { self == .feed ? "what the feed says" : "what is wanted" }
   }
 
-  /// What `sync` reads while another thread appends.
+  /// The fields that `sync` reads while another thread appends.
   private struct Shared {
     var descriptor: Descriptor?
     var length: UInt64 = 0
-    /// Counts how often the file was cut: bytes that were durable may be other ones now.
+    /// The number of times that the file was cut. Bytes that were durable may be different ones now.
     var cuts = 0
     var failure: FolderFailure?
   }
 
   package let name: String
-  /// Who gave the digest and the size, for messages.
+  /// The source of the digest and the size, for messages.
   private let origin: CheckOrigin
   private let directory: Descriptor
-  /// As it was opened; nil of one that was made, and had nothing.
+  /// The file when it was opened; `nil` for a file that was just made.
   private let found: FileStat?
   private let hashing: any Hashing
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
   private let hashThread: HashThread?
-  /// Of the file under its final name.
+  /// The mode of the file under its final name.
   private let mode: UInt32
-  /// Of the contents that `begin` started.
+  /// The check of the contents that `begin` started.
   private var contents: RunningCheck?
-  /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
+  /// The check for the next bytes after a wrong piece, once the bytes before it are read again.
   private var rejected: ContentCheck?
   private(set) var sealed: Sealed?
   private var writtenBack: UInt64 = 0
 
-  /// Bytes after which the kernel is asked to start writing, so that the last fsync finds little to do.
+  /// The number of bytes after which the kernel is asked to start writing, so that the last fsync has little to do.
   private static let writeBackStep: UInt64 = 8 << 20
-  /// Below so many bytes a lack of room shows early enough by itself.
+  /// The smallest size for which room is reserved. For smaller files a lack of room shows early enough.
   private static let leastReserved: UInt64 = 1 << 20
 
-  /// From so many bytes on a file is hashed behind the writing; of a smaller one both are over too soon.
+  /// The smallest size from which a file is hashed while it is written. For smaller files both are over too soon.
   private static let leastShared: UInt64 = 4 << 20
 
   /// - Parameters:
-  ///   - directory: `partial/`.
-  ///   - found: what stat says of the descriptor; nil for a file that was just made.
-  ///   - hashThread: hashes what is written of a large file; nil for one after the other.
-  ///   - mode: of the file under its final name.
-  ///   - origin: who gave the digest and the size, for messages.
+  ///   - directory: the directory `partial/`.
+  ///   - found: what stat says of the descriptor; `nil` for a file that was just made.
+  ///   - hashThread: hashes the bytes of a large file concurrently; `nil` to hash in sequence.
+  ///   - mode: the mode of the file under its final name.
+  ///   - origin: the source of the digest and the size, for messages.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
     probe: FolderProbe?, hashThread: HashThread? = nil, mode: UInt32 = LocalFolder.mode,
@@ -82,7 +82,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package var length: UInt64 { shared.withLock { $0.length } }
 
-  /// As in messages.
+  /// The name of the file in messages.
   var label: [UInt8] { Array(shown.utf8) }
 
   private var shown: String {
@@ -92,7 +92,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     }
   }
 
-  /// Nothing leads to it but this descriptor, until it is installed.
+  /// True when only this descriptor leads to the file, until it is installed.
   var isUnnamed: Bool { name.isEmpty }
 
   // MARK: Contents
@@ -101,7 +101,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let file = try opened()
     if let contents { finishHashing(contents) }
     (contents, rejected, sealed) = (nil, nil, nil)
-    // What nobody wrote to has nothing to keep and nothing to drop.
+    // A file that was never written to has nothing to keep and nothing to drop.
     var kept = isUntouched ? 0 : min(keep, try FileStat.of(file, label).size)
     while true {
       let fresh = RunningCheck(check, hashing)
@@ -148,18 +148,18 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     try refuseWrongPiece(contents)
   }
 
-  /// - Returns: what these bytes go through next.
+  /// - Returns: the check that these bytes go through next.
   private func appendUnhashed(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) -> RunningCheck {
     let file = try opened()
     let contents = try running()
     let (start, limit) = (length, contents.limit)
     guard UInt64(bytes.count) <= limit - min(limit, start) else {
-      // Of what came before the pieces may be wrong, which is worth more to know.
+      // An earlier piece may be wrong, which is the more useful failure.
       try settle()
       throw FolderFailure(
         .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) \(origin.thatItSays)")
     }
-    // Else its beginning would be a hole.
+    // Otherwise the beginning would be a hole.
     if start > 0, try FileStat.of(file, label).size < start {
       throw FolderFailure(.other, "partial/\(name) was shortened by somebody else while it was written")
     }
@@ -176,7 +176,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     return contents
   }
 
-  /// What the next bytes go through.
+  /// Returns the check that the next bytes go through.
   private func running() throws(FolderFailure) -> RunningCheck {
     if let contents { return contents }
     guard let rejected else { throw FolderFailure(.other, "\(shown) is not begun") }
@@ -192,7 +192,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     try refuseWrongPiece(contents)
   }
 
-  /// Returns when nobody else hashes it, and nothing is left to.
+  /// Waits until no other thread hashes it and nothing is left to hash.
   private func finishHashing(_ contents: RunningCheck) { hashThread?.settle(contents) }
 
   private func refuseWrongPiece(_ contents: RunningCheck) throws(FolderFailure) {
@@ -200,7 +200,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     throw try rejectPiece(at: good, contents.check)
   }
 
-  /// Bytes that another thread reads while their owner leaves them as they are.
+  /// Bytes that another thread reads while their owner leaves them unchanged.
   private struct Lent: @unchecked Sendable {
     // Safe because they stay until `whenRead` is called.
     let bytes: UnsafeRawBufferPointer
@@ -259,18 +259,18 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       let file = try opened()
       let (length, cuts) = shared.withLock { ($0.length, $0.cuts) }
       try makeDurable(.syncData, file.use { number in probed(.syncData, probe) { tarn_sync_data(number) } })
-      // Cut and written again meanwhile: which of its bytes are durable is not known.
+      // If the file was cut and written again meanwhile, it is not known which bytes are durable.
       if shared.withLock({ $0.cuts == cuts }) { return length }
     }
   }
 
-  /// fsync.
+  /// Calls fsync.
   func syncAll() throws(FolderFailure) {
     let file = try opened()
     try makeDurable(.syncFile, file.use { number in probed(.syncFile, probe) { tarn_sync(number) } })
   }
 
-  /// Looks whether writing this file back failed since it was opened; cheap once it is written back.
+  /// Checks whether writing back this file has failed since it was opened. Cheap once it is written back.
   func checkWriteback() throws(FolderFailure) {
     let file = try opened()
     let result = file.use { number in probed(.checkWriteback, probe) { tarn_check_writeback(number) } }
@@ -280,7 +280,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     try syncAll()
   }
 
-  /// What an error of writing back is called; anything else says that the kernel could not be asked.
+  /// The errors of a failed write-back. Any other error means that the kernel could not be asked.
   private static let lostBytes: Set<Int32> = [EIO, ENOSPC, EDQUOT]
 
   private func makeDurable(_ step: FolderStep, _ result: Int32) throws(FolderFailure) {
@@ -293,13 +293,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   // MARK: The end
 
   package func close() {
-    // Closed once the lock is free again, and once a `sync` that runs has ended.
+    // It is closed when the lock is free again, and when a running `sync` has ended.
     _ = shared.withLock { $0.descriptor.take() }
   }
 
   package func discard() {
-    // Once it is published, or in the trash, the name may stand for another file. What was made and is closed is left to the
-    // next pass.
+    // Once the file is published or in the trash, its name may stand for another file. A file that was made and closed is left to
+    // the next pass.
     let known =
       isUnnamed ? nil : found ?? shared.withLock(\.descriptor).flatMap { try? FileStat.of($0, label) }
     if let known, let there = try? FileStat.at(directory, cString(name)), there.isSameObject(as: known) {
@@ -308,7 +308,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     close()
   }
 
-  /// For the publisher; throws once the file is closed or has failed.
+  /// Returns the descriptor, also for the publisher. Throws when the file is closed or has failed.
   func opened() throws(FolderFailure) -> Descriptor {
     let (descriptor, failure) = shared.withLock { ($0.descriptor, $0.failure) }
     if let failure { throw failure }
@@ -318,9 +318,9 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   // MARK: Parts
 
-  /// Reads what is kept again, and hashes it.
+  /// Reads the kept bytes again and hashes them.
   ///
-  /// - Returns: the bytes that are good: less than asked when a piece is wrong or the file is shorter.
+  /// - Returns: the number of good bytes; less than asked when a piece is wrong or the file is shorter.
   private func rehash(
     _ file: Descriptor, _ count: UInt64, _ contents: RunningCheck
   ) throws(FolderFailure) -> UInt64 {
@@ -346,10 +346,10 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     }
   }
 
-  /// Bytes came into it by another way than `append`: `begin` reads them.
+  /// Tells that bytes came in by another way than `append`: `begin` reads them.
   func wasFilled() { shared.withLock { $0.cuts += 1 } }
 
-  /// Made empty, and nothing was done to it since.
+  /// True when the file was made empty and nothing was done to it since.
   private var isUntouched: Bool {
     (found?.size ?? 0) == 0 && shared.withLock { $0.length == 0 && $0.cuts == 0 }
   }
@@ -364,7 +364,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     writtenBack = length
   }
 
-  /// Takes the room for the whole file, so that a full disk shows before anything is fetched.
+  /// Reserves room for the whole file, so that a full disk shows before anything is fetched.
   private func reserve(_ file: Descriptor, beyond kept: UInt64, _ size: UInt64?) throws(FolderFailure) {
     guard let size, size > kept, size >= Self.leastReserved else { return }
     guard size <= UInt64(Int64.max) else {
@@ -373,14 +373,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let result = file.use { number in probed(.reserve, probe) { tarn_reserve(number, size) } }
     switch -result {
     case ENOSPC, EDQUOT, EFBIG, EIO, EROFS:
-      // What was reserved of it goes back.
+      // Releases what was reserved.
       _ = file.use { tarn_truncate($0, kept) }
       try kernel("reserve \(Units.count(size, "byte")) for", label, result)
     default: break  // Not every file system can.
     }
   }
 
-  /// A hint: what it fails with is of no account, but for bytes that are lost.
+  /// Asks the kernel to start writing back. It is a hint: failures do not matter, except for lost bytes.
   private func startWriteBack(_ file: Descriptor, upTo end: UInt64) throws(FolderFailure) {
     guard end - writtenBack >= Self.writeBackStep else { return }
     let result = file.use { number in
@@ -390,7 +390,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     writtenBack = end
   }
 
-  /// Cuts the file back to the pieces that are good. The running digest has gone past: they are read again when more comes.
+  /// Cuts the file back to the good pieces. The running digest has gone further, so the pieces are read again when more bytes come.
   ///
   /// - Returns: the failure to throw.
   private func rejectPiece(at good: UInt64, _ check: ContentCheck) throws(FolderFailure) -> FolderFailure {

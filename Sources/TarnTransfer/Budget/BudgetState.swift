@@ -2,77 +2,79 @@ import DequeModule
 import TarnCore
 import TarnRuntime
 
-/// What a budget tells the thread whose request it is about.
+/// A notice of the budget to the thread of a request.
 enum BudgetNotice: Sendable, Equatable {
   case granted(TransferBudget.Place)
-  /// It waits no more: the host rests.
+  /// The request waits no longer, because the host rests.
   case refused(TransferBudget.Place, DownloadFailure)
-  /// Its host rests for a moment: time lets it in.
+  /// The host rests for a moment; the request is let in when the time comes.
   case held
 }
 
-/// Who asks a budget for places: a network thread. Any thread calls, never under the budget's lock; must not block.
+/// A network thread that asks a budget for places. Called on any thread, never under the budget's lock; must not block.
 protocol BudgetMember: AnyObject, Sendable {
   func hear(_ notice: BudgetNotice)
 }
 
-/// Where a request goes: a host, through a proxy or not. A proxy that fails says nothing about a host that others reach
-/// without it.
+/// The route of a request: a host, through a proxy or not. A proxy that fails says nothing about a host that others reach without
+/// it.
 struct Route: Hashable, Sendable {
   let origin: Origin
   let proxy: String?
 }
 
-/// Who gets a place of a `TransferBudget`: it decides, and collects whom to tell (`takeNews`). The time is handed in (`now`). Under
-/// the budget's lock.
+/// Decides who gets a place of a `TransferBudget`, and collects the notices (`takeNews`). The caller passes the time (`now`) and
+/// holds the budget's lock.
 ///
-/// Turns are by stride. At each host the flows that wait there, each a mirror's requests of one priority, are served in proportion to
-/// their weights. Among hosts with a free place, the flow goes first that has been served least everywhere.
-/// Who waits where there is nothing for it is moved on to where the others are, so that nobody saves up turns, and nobody waits for ever.
-/// Where turns are even, who is urgent goes first, and then who came first; an urgent one goes before all others of its client.
+/// Turns are given by stride scheduling. At each host the waiting flows, each a mirror's requests of one priority, are served in
+/// proportion to their weights. Among hosts with a free place, the flow goes first that has been served least everywhere.
+/// A flow that waits where nothing is free is advanced to where the others are, so that nobody saves up turns and nobody waits for
+/// ever.
+/// Among equal turns urgent requests go first, then those that came first. An urgent request goes before all others of its client.
 ///
-/// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and so does the last one of all.
-/// Else requests of one mirror that hang would keep the others out until they time out. Where a large file of such a mirror has that
-/// place, the one for small files is still there for all. Who is alone has all places.
+/// Where several mirrors share a host, its last free place goes only to a mirror that has none there. The last place of all goes
+/// only to a mirror that has none anywhere. Otherwise hanging requests of one mirror would keep the others out until they time out.
+/// When a large file of such a mirror takes that place, the one for small files stays open to all. A mirror alone may use all
+/// places.
 ///
-/// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes: others join those that
-/// run without waiting for their mirror's turn, for they take nothing from anybody. They do not while a mirror waits that has no place
-/// at the host, or, where all are taken, none anywhere: else the streams of others would never end for it.
+/// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes. The others join
+/// without waiting for their mirror's turn, since they take no place. They must wait while a mirror waits that has no place at the
+/// host or, when all places are taken, none anywhere. Otherwise it might wait for ever.
 ///
-/// Each mirror has a circuit breaker of its own at each route, so that one that fails keeps no other from a host that answers it.
+/// Each mirror has its own circuit breaker for each route, so that a failing mirror does not block others that the host answers.
 ///
-/// Requests wait in lines, each of one client, host, kind and priority. Letting in costs O(lines), adding O(lines at the host), and
-/// taking one out that waits O(requests of its line): who fills the lines bounds how many wait.
+/// Requests wait in lines, each of one client, host, kind and priority. Letting one in costs O(lines), adding one O(lines at the
+/// host), and removing a waiting one O(requests of its line). The callers limit how many wait.
 final class BudgetState {
   typealias Place = TransferBudget.Place
 
   struct Request {
     var mirror: String
     var route: Route
-    /// What `open` gave.
+    /// The number that `open` returned.
     var client: UInt64
     var kind = TransferKind.large
-    /// It goes before all others of its client; else it has its mirror's priority.
+    /// True for a request that goes before all others of its client. Others have their mirror's priority.
     var isUrgent = false
   }
 
-  /// A mirror, everywhere: it is remembered once it has asked, or the settings name it.
+  /// A mirror at all hosts. It is kept once it has asked for a place, or when the settings name it.
   final class Mirror {
     let name: String
     var priority = TransferPriority.normal
-    /// Where its feed is; nil where that is no host, or not known.
+    /// The origin of its feed; `nil` where that is no host, or not known.
     var feed: Origin?
-    /// Places are kept for it.
+    /// True while places are kept for it.
     var isExpected = true
-    /// What hosts asked it for before this process, which it has not asked since.
+    /// The wishes of hosts from before this process, as long as it has not asked there since.
     var remembered: [Origin: Timestamp] = [:]
-    /// Somebody wants it now: at each of these one request may try.
+    /// True when somebody wants it now: one request may try each resting host.
     var mayTry = false
-    /// What runs at hosts that are shared.
+    /// The number of running requests at shared hosts.
     var running = 0
-    /// Turns that its flows were served, by priority, in units of a stride.
+    /// The turns that its flows were given, by priority, in units of a stride.
     var served = TransferPriority.allCases.map { _ in UInt64(0) }
-    /// The hosts that it has asked.
+    /// The routes that it has used.
     var guests: [Route: Guest] = [:]
 
     init(_ name: String) { self.name = name }
@@ -80,21 +82,21 @@ final class BudgetState {
 
   final class Site {
     let route: Route
-    /// Several mirrors use it.
+    /// True when several mirrors use it.
     var isShared = false
-    /// Taken: in all, and by large files.
+    /// The places taken, in all and by large files.
     var places = 0
     var large = 0
-    /// Those where somebody waits.
+    /// The lines in which requests wait.
     var lines: [Line] = []
-    /// Mirrors whose requests gave their places away, and that the host has not answered since.
+    /// Mirrors whose requests gave up their places here, and that the host has not answered since.
     var silent: Set<String> = []
     /// The turns of the flow that was served last.
     var lastServed: UInt64 = 0
 
     init(_ route: Route) { self.route = route }
 
-    /// Of this machine: only its clients' own limits hold, and it takes none of the places that are shared.
+    /// True for this machine. Only the clients' own limits apply, and it takes none of the shared places.
     var isLocal: Bool { !route.origin.scheme.isRemote }
   }
 
@@ -102,28 +104,28 @@ final class BudgetState {
   final class Guest {
     unowned let mirror: Mirror
     let site: Site
-    /// While it lets nobody in, all wait.
+    /// The circuit breaker. While it is open, all requests wait.
     var breaker: CircuitBreaker
-    /// The last failure, for a person; nil when the last answer was one.
+    /// The last failure, for people; `nil` when the last outcome was an answer.
     var cause: String?
-    /// What the host asked it for, by both clocks: until then, or an answer.
+    /// The end of the pause that the host asked for, by both clocks. It holds until then or until an answer.
     var wish: Moment?
-    /// When the last rest ends that those who wait were told of.
+    /// The end of the last rest that waiting requests were told of.
     var heldUntil = Instant()
     var has = Places()
-    /// As its mirror's, here.
+    /// The turns given at this host, in the same form as those of the mirror.
     var served = TransferPriority.allCases.map { _ in UInt64(0) }
 
     init(_ mirror: Mirror, _ site: Site, _ breaker: CircuitBreaker) {
       (self.mirror, self.site, self.breaker) = (mirror, site, breaker)
     }
 
-    /// Those where its requests wait.
+    /// The lines here in which this mirror's requests wait.
     var lines: [Line] { site.lines.filter { $0.guest === self } }
     var isSilent: Bool { site.silent.contains(mirror.name) }
   }
 
-  /// Requests that are alike, in their order.
+  /// Similar requests in their order.
   final class Line {
     let guest: Guest
     let own: ClientHost
@@ -139,57 +141,58 @@ final class BudgetState {
   struct Entry {
     let line: Line
     let member: any BudgetMember
-    /// What it has, and by what right; nil while it waits.
+    /// The kind of place it has, with its ticket; `nil` while it waits.
     var seat: (hold: Hold, ticket: CircuitBreaker.Ticket)?
   }
 
-  /// How a request would get in.
+  /// How a request would be let in.
   private enum Rank: Int { case joins, byTurns, silent }
 
-  /// The first of a line, which may be let in.
+  /// The first request of a line, if it may be let in.
   private struct Turn {
     let line: Line
     let hold: Hold
     let rank: Rank
     let order: UInt64
-    /// At the host, and everywhere; 0 for who joins.
+    /// The turns at the host and everywhere; 0 for a request that joins.
     let served: (here: UInt64, everywhere: UInt64)
 
-    /// Who goes first at a host, and who of those at all hosts: the smallest.
+    /// The order at a host, and the order among the first ones of all hosts: the smallest goes first.
     var here: (Int, UInt64, UInt64) { (rank.rawValue, served.here, order) }
     var everywhere: (Int, UInt64, UInt64) { (rank == .joins ? 0 : 1, served.everywhere, order) }
   }
 
-  /// A rest that is not longer is waited for, a longer one ends what waits.
+  /// The longest rest that requests wait for. A longer one ends them.
   private static let mostHeld = Duration.seconds(5)
-  /// Mirrors that are remembered at routes without anybody there.
+  /// The number of idle mirror routes that are remembered.
   static let mostIdle = 1024
-  /// Seconds.
+  /// The longest pause that a host may ask for, in seconds.
   private static let longestWish = CurlLimits.retryAfter
 
   var now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: Instant())
   var limits: PlaceLimits { didSet { isOpen = true } }
-  /// Several mirrors are expected: the last place of all, where there are at least two, is kept for one that has none.
+  /// True when several mirrors are expected: the last of at least two places is kept for a mirror that has none.
   var isShared = false
   private let breaker: CircuitBreaker.Settings
   private let random: any RandomSource
   private var lastNumber: UInt64 = 0
   private(set) var entries: [Place: Entry] = [:]
   private(set) var sites: [Route: Site] = [:]
-  /// Those where somebody waits.
+  /// The sites where requests wait.
   private var busy: [Site] = []
-  /// By name.
+  /// The mirrors by name.
   private(set) var mirrors: [String: Mirror] = [:]
   private var clients: [UInt64: ClientPlaces] = [:]
-  /// Beyond so many of these the idle ones are looked through: twice as many as the last time, so that it costs little.
+  /// The number of guests above which idle ones are forgotten. It is set to twice the number that remained, so that this costs
+  /// little.
   private var mostKept = BudgetState.mostIdle
-  /// Places, in all.
+  /// The places taken in all.
   private var taken = 0
-  /// The turns of the flow that was served last.
+  /// The turns of the flow that was served last anywhere.
   private var lastServed: UInt64 = 0
-  /// When the first of the rests that are short enough to wait for is over.
+  /// When the first rest that is short enough to wait for ends.
   private var due = Instant.distantFuture
-  /// Somebody may perhaps be let in.
+  /// True when a request may possibly be let in.
   private var isOpen = false
   private var notices: [(member: any BudgetMember, notice: BudgetNotice)] = []
   private var isAsked = false
@@ -198,9 +201,9 @@ final class BudgetState {
     (self.limits, self.breaker, self.random) = (limits, breaker, random)
   }
 
-  /// Gives the free places away.
+  /// Gives away the free places.
   ///
-  /// - Returns: whom to tell what, in order; and whether a host has asked to be left alone since the last call.
+  /// - Returns: the notices in their order, and whether a host has asked to be left alone since the last call.
   func takeNews() -> (notices: [(member: any BudgetMember, notice: BudgetNotice)], isAsked: Bool) {
     while isOpen { isOpen = letIn() != nil }
     guard isAsked || !notices.isEmpty else { return ([], false) }
@@ -208,7 +211,7 @@ final class BudgetState {
     return (notices, isAsked)
   }
 
-  /// Requests that wait, and those that run, but for local ones.
+  /// The numbers of waiting and running requests, without local ones.
   var waitingCount: Int {
     busy.filter { !$0.isLocal }.flatMap(\.lines).reduce(0) { $0 + $1.waiting.count }
   }
@@ -222,21 +225,21 @@ final class BudgetState {
     return lastNumber
   }
 
-  /// Nothing of it waits or runs.
+  /// Removes a client that has no waiting or running requests.
   func close(_ client: UInt64) { clients.removeValue(forKey: client)?.forget() }
 
   // MARK: - In and out
 
-  /// Asks for a place; the answer is among the news, at once or later.
+  /// Asks for a place. The answer is among the notices, at once or later.
   ///
-  /// - Parameter order: the first place of one that had one before: it came then.
+  /// - Parameter order: the first place of an exchange that had one before, which keeps its rank.
   func enter(_ request: Request, order: Place? = nil, member: any BudgetMember) -> Place {
     lastNumber += 1
     let place = lastNumber
     let guest = guest(of: request)
     let line = line(request, of: guest)
     let order = (order ?? place) | (request.isUrgent ? 0 : 1 << 63)
-    // Who has been let in before, elsewhere, came before most of them.
+    // A request that was let in before, elsewhere, is older than most of these.
     let index = line.waiting.lastIndex { $0.order < order }.map { $0 + 1 } ?? 0
     line.waiting.insert((place, order), at: index)
     line.own.waiting += 1
@@ -246,9 +249,9 @@ final class BudgetState {
     return place
   }
 
-  /// Lets the next one in that may run: it has its place until `leave`.
+  /// Lets the next request in that may run. It keeps its place until `leave`.
   ///
-  /// - Returns: nil when nobody may.
+  /// - Returns: `nil` when none may.
   func letIn() -> Place? {
     guard let next = first() else { return nil }
     return letIn(first { $0.priority == .urgent && $0.own.client === next.line.own.client } ?? next)
@@ -276,7 +279,7 @@ final class BudgetState {
 
   private func leaveLine(_ place: Place, _ line: Line) {
     let site = line.guest.site
-    // Mostly the first one, also where a hundred thousand end.
+    // Usually it is the first one, also when a hundred thousand end.
     if let index = line.waiting.firstIndex(where: { $0.place == place }) { line.waiting.remove(at: index) }
     line.own.waiting -= 1
     guard line.waiting.isEmpty else { return }
@@ -284,7 +287,7 @@ final class BudgetState {
     if site.lines.isEmpty { busy.removeAll { $0 === site } }
   }
 
-  /// - Parameter change: 1 for what it has from now on, -1 for what it has no more.
+  /// - Parameter change: 1 for a request that begins, -1 for one that ends.
   private func count(_ entry: Entry, _ change: Int) {
     guard let hold = entry.seat?.hold else { return }
     let guest = entry.line.guest
@@ -301,7 +304,7 @@ final class BudgetState {
     if hold == .large { site.large += change }
   }
 
-  /// A stream that runs turns out to be a large file: it counts as one from now on, even beyond the places that there are.
+  /// Turns a running stream into a large file when it proves to be one, even beyond the number of places.
   func outgrow(_ place: Place) {
     guard var entry = entries[place], entry.seat?.hold == .stream else { return }
     count(entry, -1)
@@ -311,9 +314,9 @@ final class BudgetState {
     isOpen = true
   }
 
-  /// The request is over, whether it waited or ran.
+  /// Ends a request, whether it waited or ran.
   ///
-  /// - Parameter cause: what failed, for a person; no secrets, escaped.
+  /// - Parameter cause: the failure for people: escaped, without secrets.
   func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
     guard let entry = end(place) else { return }
     if case .asked = outcome { isAsked = true }
@@ -328,18 +331,18 @@ final class BudgetState {
     guard let entry = entries.removeValue(forKey: place) else { return nil }
     if entry.seat == nil { leaveLine(place, entry.line) } else { count(entry, -1) }
     entry.line.own.rest()
-    // Where nobody is any more, nobody is to come last.
+    // Where no request is left, the order of silent mirrors no longer matters.
     let site = entry.line.guest.site
     if site.places == 0, site.lines.isEmpty { site.silent = [] }
     return entry
   }
 
-  /// A running request that receives nothing is over if its place is wanted by a mirror that has none at its host or, where all places
-  /// are taken, none anywhere. That one has it then; of several streams the last one gives it. Mirrors that gave way themselves, and
-  /// that the host has not answered since, come last. It says nothing of the host.
+  /// Ends a running request that receives nothing when its place is wanted. It must be wanted by a mirror that has none at the host
+  /// or, when all places are taken, none anywhere. That mirror gets the place; among several streams the last one frees it. Mirrors
+  /// that gave way themselves, and that the host has not answered since, come last. The end says nothing about the host.
   ///
-  /// - Parameter isForOthers: only such a one is asked to, and for one that is none.
-  /// - Returns: false when it is not wanted, or nobody would be let in for it, and the request goes on.
+  /// - Parameter isForOthers: true to end it only if its own mirror gave way before, and only for a mirror that did not.
+  /// - Returns: false when the place is not wanted, or nobody would be let in for it; then the request continues.
   func giveWay(_ place: Place, isForOthers: Bool = false) -> Bool {
     guard let entry = entries[place], let hold = entry.seat?.hold else { return false }
     let (guest, site) = (entry.line.guest, entry.line.guest.site)
@@ -375,23 +378,23 @@ final class BudgetState {
     return best
   }
 
-  /// nil where it may not be let in.
+  /// Returns the turn of a line's first request; `nil` where it may not be let in.
   private func turn(of line: Line) -> Turn? {
     let (guest, flow) = (line.guest, line.priority.rawValue)
     guard mayGo(line), let hold = line.own.hold(line.kind), let order = line.waiting.first?.order,
       let rank = rank(of: guest, hold)
     else { return nil }
-    // Never behind the flow that was served last.
+    // No flow counts as served less than the one that was served last.
     let served = (
       max(guest.served[flow], guest.site.lastServed), max(guest.mirror.served[flow], lastServed)
     )
     return Turn(line: line, hold: hold, rank: rank, order: order, served: rank == .joins ? (0, 0) : served)
   }
 
-  /// Its mirror does not leave the host alone.
+  /// Returns whether the line's mirror may ask the host now.
   private func mayGo(_ line: Line) -> Bool { line.guest.breaker.wait(now: now.monotonic) == .zero }
 
-  /// How a mirror's request would get in at a host; nil where it may not.
+  /// Returns how a mirror's request would be let in at a host; `nil` where it may not.
   private func rank(of guest: Guest, _ hold: Hold) -> Rank? {
     let site = guest.site
     if site.isLocal { return .byTurns }
@@ -401,7 +404,7 @@ final class BudgetState {
     let freeForLarge = limits.perHost - forSmall - site.large
     let free = min(limits.perHost - site.places, hold == .large ? freeForLarge : .max)
     guard taken < limits.total, free > 0 else { return nil }
-    // Where a large file has taken the newcomers' place, the last one is still that of the small files, of whomever they are.
+    // When a large file has taken the newcomers' place, the last one still belongs to small files of any mirror.
     let isTaken = hold != .large && forSmall > 0 && freeForLarge < forNewcomers
     let isKeptHere = free <= (isTaken ? 0 : forNewcomers)
     if isKeptHere, guest.has.requests > 0 { return nil }
@@ -409,10 +412,10 @@ final class BudgetState {
     return guest.isSilent && (isKeptHere || isLastPlaceKept) ? .silent : .byTurns
   }
 
-  /// At most one place is left of all, and that not for everybody.
+  /// True when at most one of all places is left, and it is kept for mirrors without a place.
   private var isLastPlaceKept: Bool { isShared && limits.total > 1 && taken >= limits.total - 1 }
 
-  /// A mirror waits that has no place at the host, or, where all are taken, none anywhere.
+  /// Returns whether a mirror waits that has no place at the host or, when all places are taken, none anywhere.
   private func isWaitedFor(_ site: Site) -> Bool {
     let isFull = taken >= limits.total
     return busy.contains { other in
@@ -422,7 +425,7 @@ final class BudgetState {
     }
   }
 
-  /// It is of a mirror that has no place at the host, or, where the last one of all is for who has none anywhere, none at all.
+  /// Returns whether the line's mirror has no place at the host or, when the last of all is kept, none anywhere.
   private func isNewcomer(_ line: Line, for site: Site, isFull: Bool) -> Bool {
     let guest = line.guest
     if guest.site === site { return guest.has.requests == 0 }
@@ -431,11 +434,11 @@ final class BudgetState {
 
   // MARK: - What hosts say
 
-  /// The host of a running request has answered: who waits for that need not wait for the body.
+  /// Takes the news that the host of a running request has answered, so that others need not wait for the end of the body.
   ///
   /// - Parameters:
-  ///   - isStream: as one of the streams of a connection.
-  ///   - isNew: by a connection that was opened for it.
+  ///   - isStream: true when the answer was one of the streams of a connection.
+  ///   - isNew: true when a connection was opened for it.
   func answered(_ place: Place, isStream: Bool = false, isNew: Bool = false) {
     guard let entry = entries[place] else { return }
     let guest = entry.line.guest
@@ -446,7 +449,7 @@ final class BudgetState {
     isOpen = true
   }
 
-  /// The host of a running request had trouble with it.
+  /// Takes the news that the host of a running request had trouble with it.
   func meet(_ trouble: StreamLimit.Trouble, _ place: Place) { entries[place]?.line.own.meet(trouble) }
 
   private func report(_ entry: Entry, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
@@ -456,7 +459,7 @@ final class BudgetState {
   private func report(
     _ guest: Guest, _ ticket: CircuitBreaker.Ticket, _ outcome: CircuitBreaker.Outcome, _ cause: String? = nil
   ) {
-    // Where another mirror found the host dead one failure says as much as several.
+    // When another mirror found the host dead, one failure says as much as several.
     let isSuspect =
       outcome == .transportFailed
       && mirrors.values.compactMap { $0.guests[guest.site.route] }
@@ -471,30 +474,30 @@ final class BudgetState {
       let seconds = max(0, min(seconds, Self.longestWish))
       let until = Moment(
         wall: now.wall.adding(seconds: seconds), monotonic: now.monotonic + .seconds(seconds))
-      // It is never made shorter by another one.
+      // A later wish never makes it shorter.
       if guest.wish.map({ $0.monotonic < until.monotonic }) ?? true { guest.wish = until }
     case .answered: guest.wish = nil
-    // A connection that fails is no answer.
+    // A failed connection is no answer.
     case .transportFailed, .harmed, .cancelled: break
     }
   }
 
-  /// For how long the host itself asked that mirror to leave it alone; nil where it did not, or that is over.
+  /// Returns how much longer the host itself asked this mirror to stay away; `nil` where it did not, or the time is over.
   private func wish(_ guest: Guest) -> Duration? {
     guest.wish.flatMap { $0.monotonic > now.monotonic ? $0.monotonic - now.monotonic : nil }
   }
 
-  /// For how long a mirror leaves a host alone; nil while it may ask, or one request tries whether the host is back.
+  /// Returns how long a mirror leaves a host alone; `nil` while it may ask, or while one request tries whether the host is back.
   private func rest(_ guest: Guest) -> Duration? {
     guest.breaker.wait(now: now.monotonic).flatMap { $0 > .zero ? $0 : nil }
   }
 
   // MARK: - Hosts that rest
 
-  /// Lets in whom time lets in, and more streams where some were answered: not at once, for their number is to grow no faster than is
-  /// heard of the connections that they need.
+  /// Lets in requests whose time has come, and more streams where some were answered. The streams are not let in at once: their
+  /// number grows no faster than the answers show which connections they need.
   ///
-  /// - Returns: when it may be of use again; nil when that does not hang on time.
+  /// - Returns: the time until the next call is useful; `nil` when that does not depend on time.
   func look() -> Duration? {
     if now.monotonic >= due {
       due = .distantFuture
@@ -504,12 +507,12 @@ final class BudgetState {
     return due == .distantFuture ? nil : due.remaining(at: now.monotonic)
   }
 
-  /// Who waits where its mirror leaves the host alone is let in later, or ends.
+  /// Delays or ends the requests that wait where their mirror leaves the host alone.
   private func settle(_ guest: Guest) {
     guard let rest = rest(guest) else { return }
     guard rest > Self.mostHeld else { return hold(guest, until: now.monotonic + rest) }
     let wish = wish(guest)
-    // Kept as the reason of a problem for as long as nobody tries again: it says no time.
+    // The text stays as the reason of a problem until somebody tries again, so it names no time.
     let failed = "failed again and again, and was left alone\(guest.cause.map { ": \($0)" } ?? "")"
     let why = wish != nil ? "asked to be left alone" : failed
     var failure = DownloadFailure(
@@ -521,7 +524,7 @@ final class BudgetState {
     }
   }
 
-  /// Those who wait there may be on other threads, which sleep.
+  /// Those that wait may belong to other threads, which sleep.
   private func hold(_ guest: Guest, until: Instant) {
     due = min(due, until)
     guard guest.heldUntil != until else { return }
@@ -542,7 +545,7 @@ final class BudgetState {
       .wholeSeconds
   }
 
-  /// Seconds for which a mirror leaves a host alone, from now on; nil where it may ask.
+  /// Returns the seconds for which a mirror leaves a host alone from now on; `nil` where it may ask.
   func rest(at route: Route, mirror: String) -> Int64? {
     mirrors[mirror]?.guests[route].flatMap(rest)?.wholeSeconds
   }
@@ -557,17 +560,17 @@ final class BudgetState {
     }
   }
 
-  /// It holds from the first request there on, whatever the way. What is known of it since counts more.
+  /// Records what a host asked for. It holds from the next request to it, on any route. What was learned since counts more.
   func remember(_ origin: Origin, mirror name: String, until: Timestamp) {
     let mirror = mirror(name)
     guard !mirror.guests.keys.contains(where: { $0.origin == origin }), until > now.wall else { return }
-    // A clock that was set back does not make it longer.
+    // A clock that was set back does not make the pause longer.
     mirror.remembered[origin] = min(until, now.wall.adding(seconds: Self.longestWish))
     mirror.mayTry = false
   }
 
-  /// Hosts that some mirror leaves alone, in their order; each once for those that it asked and once for those that it failed,
-  /// with the longest rest.
+  /// The hosts that some mirror leaves alone, sorted. A host comes once for the mirrors that it asked and once for those that it
+  /// failed, with the longest rest.
   var resting: [TransferBudget.Resting] {
     let all = guests.filter { $0.breaker.wait(now: now.monotonic) != .zero }
     let hosts = Dictionary(grouping: all, by: \.site.route.origin.text)
@@ -580,12 +583,12 @@ final class BudgetState {
     }
   }
 
-  /// In whole seconds from now on.
+  /// Returns the end of a rest, in whole seconds from now.
   private func timestamp(_ rest: Duration) -> Timestamp { now.wall.adding(seconds: rest.components.seconds) }
 
   // MARK: - Mirrors, hosts, lines
 
-  /// - Parameter feeds: where the feed of each is; nil where that is no host.
+  /// - Parameter feeds: the origin of each mirror's feed; `nil` where that is no host.
   func setMirrors(_ feeds: [String: Origin?]) {
     for name in feeds.keys { _ = mirror(name) }
     for mirror in mirrors.values {
@@ -596,7 +599,7 @@ final class BudgetState {
     isOpen = true
   }
 
-  /// Keeps places where more than one mirror asks, by their settings or by what they asked for so far.
+  /// Keeps places where more than one mirror asks, by their settings or by their requests so far.
   private func share(_ site: Site) {
     let route = site.route
     site.isShared =
@@ -613,7 +616,8 @@ final class BudgetState {
 
   private var guests: [Guest] { mirrors.values.flatMap(\.guests.values) }
 
-  /// Who asks there, made known where it was not: what that host asked for before this process holds.
+  /// Returns the guest of a request, and makes it where it is new. A pause that the host asked for before this process applies to
+  /// it.
   private func guest(of request: Request) -> Guest {
     let (mirror, route) = (mirror(request.mirror), request.route)
     if let guest = mirror.guests[route] { return guest }
@@ -643,8 +647,8 @@ final class BudgetState {
     return line
   }
 
-  /// Forgets mirrors at routes where nobody is when there are too many, also those with a few failures, and those whose rest is over: a
-  /// feed may name hosts without end.
+  /// Forgets idle mirror routes when there are too many, also those with a few failures, and those whose rest is over: a feed may
+  /// name any number of hosts.
   private func forget() {
     guard guestCount > mostKept else { return }
     for mirror in mirrors.values {

@@ -1,12 +1,12 @@
 import TarnCore
 
 extension ResponseHead {
-  /// The host works, whatever it says of this request.
+  /// True when the host works, whatever it says about this request.
   var isLife: Bool { status < 500 && status != 429 }
 }
 
 extension DownloadOutcome {
-  /// What failed, for a person; nil for an answer that is life.
+  /// The failure for people; `nil` for an answer of a working host.
   var cause: String? {
     switch self {
     case .complete(let head): head.isLife ? nil : HTTPStatus(head.status).message
@@ -16,7 +16,7 @@ extension DownloadOutcome {
 }
 
 extension CircuitBreaker.Outcome {
-  /// What the end of an exchange says about the host that was asked last.
+  /// Makes the outcome for the host that was asked last from the end of an exchange.
   init(_ outcome: DownloadOutcome) {
     switch outcome {
     case .complete(let head):
@@ -29,7 +29,7 @@ extension CircuitBreaker.Outcome {
       switch failure.code {
       case .flooded: self = .harmed
       case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
-      // A certificate that this client does not trust may be right for another.
+      // Another client may trust a certificate that this one does not.
       case .tls: self = failure.isTransient ? .transportFailed : .cancelled
       case .lengthUnknown, .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,
         .refusedByReceiver:

@@ -1,13 +1,13 @@
-/// How many exchanges one host is sent at once by streams of HTTP/2. A value.
+/// The number of exchanges that one host gets at once as HTTP/2 streams. A value.
 ///
-/// libcurl keeps the server's SETTINGS to itself. With more streams than a connection takes it opens another one. So the limit grows
-/// by one with each answer while all streams are taken, and stays where it is once another connection came to be.
+/// libcurl does not reveal the server's SETTINGS. With more streams than a connection accepts, it opens another one. So the limit
+/// grows by one with each answer while all streams are taken, and stays as soon as another connection was opened.
 struct StreamLimit: Sendable, Equatable {
-  /// What went wrong with an exchange.
+  /// Trouble with an exchange.
   enum Trouble: Sendable {
-    /// Of this exchange alone, perhaps: the server failed (5xx).
+    /// The server failed (5xx), perhaps for this exchange alone.
     case fault
-    /// Of all: the server is asked for too much, or hangs up (429, 503, REFUSED_STREAM, GOAWAY).
+    /// The server is overloaded or hangs up (429, 503, REFUSED_STREAM, GOAWAY), which concerns all exchanges.
     case overload
   }
 
@@ -16,18 +16,18 @@ struct StreamLimit: Sendable, Equatable {
 
   private(set) var most = first
   private var mayGrow = true
-  /// Since a connection was opened.
+  /// Answers since a connection was opened.
   private var answers = 1
-  /// Streams that run since before the last cut: what they meet is known.
+  /// Streams that have been running since before the last cut. Their trouble is already accounted for.
   private var earlier = 0
 
-  /// A stream has its answer.
+  /// Counts the answer of a stream.
   ///
-  /// A server that ends its connections after fewer answers than there are streams has them asked for again and again.
+  /// A server that ends its connections after fewer answers than there are streams gets the rest again and again.
   ///
   /// - Parameters:
-  ///   - isNew: a connection was opened for it.
-  ///   - running: streams, this one included.
+  ///   - isNew: true when a connection was opened for it.
+  ///   - running: the number of running streams, including this one.
   mutating func answered(isNew: Bool, running: Int) {
     guard isNew else {
       answers += 1
@@ -38,7 +38,7 @@ struct StreamLimit: Sendable, Equatable {
     (answers, mayGrow) = (1, false)
   }
 
-  /// - Parameter running: streams, the one that met it included.
+  /// - Parameter running: the number of running streams, including the one with the trouble.
   mutating func meet(_ trouble: Trouble, running: Int) {
     guard earlier == 0 else { return }
     most = trouble == .overload ? 0 : most / 2
@@ -47,6 +47,6 @@ struct StreamLimit: Sendable, Equatable {
 
   mutating func ended() { earlier = max(0, earlier - 1) }
 
-  /// Nobody runs: the connection may end as it likes.
+  /// Resets the counts when no stream runs: the connection may end without consequences.
   mutating func rested() { (answers, earlier) = (Self.last, 0) }
 }

@@ -1,79 +1,79 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What the transfers of several mirrors share: places, one rate, and for each mirror a circuit breaker per host. Any
+/// The resources that the transfers of several mirrors share: places, one rate, and a circuit breaker per host for each mirror. Any
 /// thread may call; nothing blocks.
 ///
-/// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
-/// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of
-/// them tries. `BudgetState` decides; this is the lock around it, and tells whom it concerns.
+/// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that opens for
+/// a few seconds makes the host's exchanges wait; one that opens for longer ends them with `.hostResting`. Afterwards one of them
+/// tries. `BudgetState` decides; this class holds the lock and delivers the notices.
 package final class TransferBudget: Sendable {
   /// A host that is left alone.
   package struct Resting: Sendable, Equatable {
-    /// `https://example.org:443`.
+    /// The origin, such as `https://example.org:443`.
     package var host: String
     /// When it may be asked again; nil while one request tries whether it is back.
     package var until: Timestamp?
-    /// Until when the host asked for it: it may be asked again before, for so long a time is not kept to in any case. nil where it
-    /// failed again and again.
+    /// The end of the pause that the host asked for. It may be asked again before, when that is longer than the longest pause.
+    /// `nil` where it failed again and again.
     package var askedUntil: Timestamp?
-    /// Those that leave it alone.
+    /// The mirrors that leave it alone.
     package var mirrors: [String] = []
 
     package var isAsked: Bool { askedUntil != nil }
   }
 
-  /// How things stand.
+  /// The state at one moment.
   package struct Snapshot: Sendable, Equatable {
-    /// Exchanges that have a place, and those that wait for one; those that read local files are not counted.
+    /// Exchanges with a place, and exchanges that wait for one. Those that read local files are not counted.
     package var running: Int
     package var waiting: Int
-    /// Received over the last few seconds.
+    /// Bytes per second received over the last few seconds.
     package var bytesPerSecond: UInt64
-    /// Sorted by host.
+    /// The hosts left alone, sorted by host.
     package var resting: [Resting]
   }
 
-  /// What a host asked a mirror for.
+  /// A pause that a host asked a mirror for.
   package struct Wish: Sendable, Equatable {
-    /// `https://example.org:443`.
+    /// The origin, such as `https://example.org:443`.
     package var host: String
-    /// To be left alone.
+    /// The end of the pause.
     package var until: Timestamp
 
     package init(host: String, until: Timestamp) { (self.host, self.until) = (host, until) }
   }
 
-  /// A place, or a number in the queue for one; never given twice.
+  /// A place, or a number in the queue for one; never reused.
   typealias Place = UInt64
 
-  /// What network threads set their handles by.
+  /// The limits and the pace that network threads set their handles by.
   struct Terms: Equatable {
     var limits: PlaceLimits
     var pace: SharedPace?
   }
 
-  /// Bytes: a file of a known size up to this one may have a place that is kept for small files.
+  /// The largest file of known size, in bytes, that may have a place for small files.
   package static let largestSmall: UInt64 = 1 << 20
-  /// Bytes up to which an urgent file counts as small.
+  /// The largest urgent file, in bytes, that counts as small.
   static let largestUrgent: UInt64 = 16 << 20
 
   private struct State {
     let book: BudgetState
     var bucket: RateBucket?
     var meter = WindowedRate()
-    /// Bytes that came, by mirror.
+    /// Bytes received, by mirror.
     var received: [String: UInt64] = [:]
-    /// Hears that some host has asked to be left alone.
+    /// Called when a host has asked to be left alone.
     var listener: (@Sendable () -> Void)?
   }
 
   private let state: Locked<State>
   private let clock: any Clock
-  /// False for that of a downloader of its own: nothing is limited here.
+  /// False for the budget of a downloader of its own, which limits nothing.
   let isShared: Bool
 
-  /// - Parameter limits: nil for a downloader that shares with nobody: its own limits hold.
+  /// - Parameter limits: `nil` for a downloader that shares with nobody: only its own limits apply.
   package init(
     _ limits: PlaceLimits?, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
     clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom()
@@ -85,19 +85,19 @@ package final class TransferBudget: Sendable {
 
   // MARK: - Steering
 
-  /// Nobody is stopped, and nobody let in beyond the new limits.
+  /// Sets the limits. Running exchanges continue, and none is let in beyond the new limits.
   package func setLimits(_ limits: PlaceLimits) { change { $0.limits = limits } }
 
-  /// Says which mirrors there are, so that places are kept for those to come. Others may ask, too.
+  /// Sets the expected mirrors, so that places are kept for them. Others may ask, too.
   ///
-  /// - Parameter feeds: each mirror's feed: a URL, or whatever else a feed may be.
+  /// - Parameter feeds: the feed of each mirror: a URL, or any other text.
   package func setMirrors(_ feeds: [String: String]) {
     change { $0.setMirrors(feeds.mapValues { try? SourceURL($0).origin }) }
   }
 
-  /// Sets the rate of all mirrors together, beside each one's own. What another rate holds up goes on within a second.
+  /// Sets the rate of all mirrors together, beside each one's own. Transfers that another rate holds up continue within a second.
   ///
-  /// - Parameter bytesPerSecond: nil for no limit.
+  /// - Parameter bytesPerSecond: the rate; `nil` for no limit.
   package func setRate(_ bytesPerSecond: UInt64?) {
     let now = clock.monotonic()
     state.withLock { state in
@@ -106,23 +106,23 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  /// Somebody wants that mirror now: hosts that it leaves alone may be tried once, also those that asked for it. What they asked of
-  /// other mirrors holds.
+  /// Lets a mirror try the hosts that it leaves alone once, also those that asked for it, because somebody wants it now. What these
+  /// asked of other mirrors still holds.
   package func tryNow(mirror: String) { change { $0.tryNow(mirror) } }
 
-  /// Holds for what asks for a place from now on; a mirror without one is normal.
+  /// Sets the priority of a mirror for later requests. A mirror without one has the normal priority.
   package func setPriority(_ priority: TransferPriority, mirror: String) {
     change { $0.setPriority(priority, mirror: mirror) }
   }
 
-  /// Seconds for which the host of a mirror's feed has asked that mirror, by answers for its files, too, to leave it alone; nil where
-  /// it has not.
+  /// Returns the seconds for which the host of a mirror's feed has asked that mirror to stay away, also in answers for files. `nil`
+  /// where it has not.
   package func askedRest(mirror: String) -> Int64? { change { $0.askedRest(mirror) } }
 
-  /// By mirror: what hosts have asked it for, in their order: the same as long as it holds.
+  /// Returns the wishes of hosts for each mirror, sorted by host. A wish stays the same as long as it holds.
   package func wishes() -> [String: [Wish]] { change { $0.wishes() } }
 
-  /// What hosts asked a mirror for before this process began; what is over, or no host, is left out.
+  /// Records what hosts asked a mirror for before this process began. Wishes that are over, or name no host, are left out.
   package func remember(_ wishes: [Wish], mirror: String) {
     for wish in wishes {
       guard let origin = try? SourceURL(wish.host).origin else { continue }
@@ -130,7 +130,7 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  /// - Parameter hear: is called on a network's thread whenever a host has asked some mirror to be left alone; see `askedRest`.
+  /// - Parameter hear: called on a network thread whenever a host has asked some mirror to be left alone; see `askedRest`.
   package func onAsked(_ hear: @escaping @Sendable () -> Void) {
     state.withLock { $0.listener = hear }
   }
@@ -143,10 +143,10 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  /// By mirror: the bytes of bodies that came for it, feeds among them, since this process began.
+  /// Returns the bytes of bodies received for each mirror, including feeds, since this process began.
   package func received() -> [String: UInt64] { state.withLock { $0.received } }
 
-  /// What came for a mirror that is gone is of no account any more.
+  /// Forgets the received bytes of a mirror that is gone.
   package func forgetReceived(mirror: String) { state.withLock { $0.received[mirror] = nil } }
 
   // MARK: - For network threads
@@ -158,7 +158,7 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  /// Whether the shared rate lets bytes pass.
+  /// True when the shared rate lets bytes pass.
   var mayTake: Bool { state.withLock { $0.bucket?.isOpen ?? true } }
 
   /// Counts received bytes.
@@ -171,7 +171,7 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  /// - Returns: milliseconds until the shared rate lets bytes pass; 0 when it does.
+  /// - Returns: the milliseconds until the shared rate lets bytes pass; 0 when it does.
   func refill() -> Int32 {
     let now = clock.monotonic()
     return state.withLock { state in
@@ -182,11 +182,12 @@ package final class TransferBudget: Sendable {
 
   // MARK: - State
 
-  /// Reads or changes the state as it is now, then tells whom it concerns: never under the lock, for members have locks of their own.
+  /// Reads or changes the state, then delivers the notices. Members are not called under the lock, since they have locks of their
+  /// own.
   @discardableResult
   func change<Result>(_ body: (BudgetState) -> Result) -> Result {
     let (result, news, listener) = state.withLock { state in
-      // Under the lock, so that it never goes back.
+      // The clock is read under the lock, so that the time never goes back.
       state.book.now = Moment(wall: clock.time, monotonic: clock.monotonic())
       let result = body(state.book)
       let news = state.book.takeNews()
