@@ -5,8 +5,8 @@ internal import TarnCore
 
 /// The agent that calls go to.
 public struct Agent: Sendable, Hashable {
-  /// The path of its control socket. `nil` for the first that is set of: `$TARN_SOCKET`, `$XDG_RUNTIME_DIR/tarn/tarn.sock`, and
-  /// `/run/tarn/tarn.sock`.
+  /// The path of its control socket. `nil` for `$TARN_SOCKET`, or else the first that exists of
+  /// `$XDG_RUNTIME_DIR/tarn/tarn.sock` and `/run/tarn/tarn.sock`.
   public var socket: String?
 
   /// - Parameter socket: the path of the control socket; see `socket`.
@@ -17,9 +17,11 @@ public struct Agent: Sendable, Hashable {
   var path: String {
     if let socket { return socket }
     if let given = getenv("TARN_SOCKET") { return String(cString: given) }
-    let own = getenv("XDG_RUNTIME_DIR").map { "\(String(cString: $0))/tarn/tarn.sock" }
-    if let own, access(own, F_OK) == 0 { return own }
-    return own ?? "/run/tarn/tarn.sock"
+    let system = "/run/tarn/tarn.sock"
+    guard let own = getenv("XDG_RUNTIME_DIR").map({ "\(String(cString: $0))/tarn/tarn.sock" }) else {
+      return system
+    }
+    return access(own, F_OK) != 0 && access(system, F_OK) == 0 ? system : own
   }
 
   /// Runs `body` on a thread of NIO's pool, which may block.

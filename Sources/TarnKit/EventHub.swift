@@ -145,9 +145,11 @@ final class EventHub: Sendable {
   private func begin(_ number: UInt64) {
     let (old, wakes, isStale) = state.withLock { state -> (NewsStream?, [EventQueue.Wake], Bool) in
       guard let next = state.next, next.number == number else { return (nil, [], false) }
-      let old = state.link?.stream
+      let (old, isAfterBreak) = (state.link?.stream, state.link == nil)
       (state.link, state.next, state.failures) = (next, nil, 0)
-      let wakes = next.readers.values.joined().compactMap { state.queues[$0]?.begin() }
+      let wakes = next.readers.values.joined().compactMap { reader in
+        state.queues[reader]?.begin(isAfterBreak: isAfterBreak)
+      }
       defer { state.isStale = false }
       return (old, wakes, state.isStale)
     }

@@ -19,6 +19,12 @@ struct EventQueue {
   private var taken = 0
   private var sleepers: [Sleeper] = []
   private var beginners: [CheckedContinuation<Void, Never>] = []
+  /// True when the next reading throws `Cut`.
+  private var wasCut = false
+
+  /// Thrown once to a reader of one task after a break in the connection. Another process may have acknowledged the task's end
+  /// meanwhile, and then no event tells it.
+  struct Cut: Error {}
 
   init(_ session: BackgroundSession, _ task: Int64?, after number: Int64) {
     (self.session, self.task, reached) = (session, task, number)
@@ -38,10 +44,15 @@ struct EventQueue {
     }
   }
 
-  mutating func begin() -> Wake {
-    hasBegun = true
-    defer { beginners = [] }
-    return Wake(beginners: beginners)
+  /// - Parameter isAfterBreak: true when no connection served the reader for a while.
+  mutating func begin(isAfterBreak: Bool) -> Wake {
+    var wake = Wake(beginners: beginners)
+    let isBreak = isAfterBreak && hasBegun && task != nil && end == nil
+    (hasBegun, beginners) = (true, [])
+    guard isBreak else { return wake }
+    wasCut = sleepers.isEmpty
+    if !wasCut { (wake.sleepers, wake.value) = ([sleepers.removeFirst()], .failure(Cut())) }
+    return wake
   }
 
   /// Takes in an event. An event that came before is skipped.
@@ -81,6 +92,10 @@ struct EventQueue {
       return Wake(sleepers: [sleeper], value: .success(event))
     }
     if end != nil { return Wake(sleepers: [sleeper], value: ending) }
+    if wasCut {
+      wasCut = false
+      return Wake(sleepers: [sleeper], value: .failure(Cut()))
+    }
     sleepers.append(sleeper)
     return nil
   }

@@ -90,18 +90,20 @@ extension DownloadTask {
       if let each { for event in try await past() { await each(event) } }
       return status
     }
-    do {
-      while let event = try await reader.next() {
+    while true {
+      do {
+        guard let event = try await reader.next() else { throw TarnError.failed("the waiting was cancelled") }
         await each?(event)
         guard event.kind.isEnd else { continue }
-        let status = try await patientStatus()
-        // The task may have been queued again meanwhile.
-        if status.state.isEnd { return status }
+      } catch is EventQueue.Cut {
+        // Another process may have acknowledged the end meanwhile.
+      } catch {
+        throw TarnError(error)
       }
-    } catch {
-      throw TarnError(error)
+      let status = try await patientStatus()
+      // The task may have been queued again meanwhile.
+      if status.state.isEnd { return status }
     }
-    throw .failed("the waiting was cancelled")
   }
 
   /// Returns the task's state. Waits for an agent that starts again, as long as event readers do.

@@ -116,7 +116,7 @@ extension TZif.Fault {
     case .unknownVersion(let version): "version \(version) of time zone files is not known"
     case .truncated: "the time zone file is cut off"
     case .disordered: "the transitions of the time zone file are not in order"
-    case .offset: "an offset in the time zone file is more than a day"
+    case .offset: "an offset in the time zone file is more than 26 hours"
     case .leapSeconds: "time zones that count leap seconds are not supported"
     case .footer: "the rules at the end of the time zone file are not understood"
     }

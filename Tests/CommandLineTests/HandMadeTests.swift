@@ -38,6 +38,15 @@ import Testing
 
   private func end() { try? FileManager.default.removeItem(at: place) }
 
+  /// Two hooks have the same settings.
+  @Test func theSettingsOfHooksTellTheirNames() throws {
+    defer { end() }
+    let hook = { (name: String) in "[hook.\(name)]\ncommand = [\"true\"]\n" }
+    try write(hook("chat") + hook("mail"), "tarn.toml")
+    let shown = try tarn("config", "show", "--json", "--config", place.path + "/tarn.toml").output
+    #expect(shown.contains("\"hook\":\"chat\"") && shown.contains("\"hook\":\"mail\""), "\(shown)")
+  }
+
   private func options() throws -> [String: [String]] {
     struct Answer: Decodable {
       struct Mirror: Decodable { var options: [String: [String]] }

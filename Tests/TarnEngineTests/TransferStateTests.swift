@@ -31,7 +31,7 @@ import Testing
     #expect(state.answered(1, .whole) == [.seal(1)])
     #expect(state.answered(1, .checked) == [.publish(1)])
     #expect(state.load(isUrgent: false).publishing == 1)
-    #expect(state.published(1, .placed) == [.release(5), .end(1, .placed)])
+    #expect(state.published(1, .placed) == [.release(1, 5), .end(1, .placed)])
     #expect(state.jobs.isEmpty && state.active == 0)
   }
 
@@ -41,11 +41,11 @@ import Testing
     _ = state.reserved(1, bytes: 5, looks: false)
     #expect(state.admit(2, of: 1, path: "b".path, contents: contents(1), mustBegin: false) == [])
     #expect(state.jobs[2]?.state == .waiting(.duplicate))
-    #expect(state.answered(1, .exhausted) == [.release(5), .exhausted(1)])
+    #expect(state.answered(1, .exhausted) == [.release(1, 5), .exhausted(1)])
     #expect(state.beginNext(1) == [.reserve(2)])
     _ = state.reserved(2, bytes: 5, looks: false)
     _ = state.answered(2, .checked)
-    #expect(state.published(2, .placed) == [.release(5), .end(2, .placed), .findCopy(1)])
+    #expect(state.published(2, .placed) == [.release(2, 5), .end(2, .placed), .findCopy(1)])
     #expect(state.foundCopy(1, true) == [.reserve(1)])
     #expect(state.reserved(1, bytes: 5, looks: false) == [.look(1)])
     #expect(state.looked(1, .copy) == [.publish(1)])
@@ -80,7 +80,7 @@ import Testing
     #expect(state.obey(.cancel, 1) == [.cancelExchange(1)])
     #expect(state.obey(.cancel, 1) == nil)
     #expect(state.obey(.pause, 1) == [.cancelExchange(1)])
-    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .paused)])
+    #expect(state.answered(1, .cancelled) == [.release(1, 5), .end(1, .paused)])
   }
 
   /// Whatever became of the exchange that it was to end.
@@ -90,7 +90,7 @@ import Testing
     _ = state.admit(1, of: 1, path: "a".path, contents: contents(1), mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
     #expect(state.obey(.pause, 1) == [.cancelExchange(1)])
-    #expect(state.answered(1, answer) == [.release(5), .end(1, .paused)])
+    #expect(state.answered(1, answer) == [.release(1, 5), .end(1, .paused)])
   }
 
   /// Its last source failed while another one brought its contents: no source is asked once more.
@@ -104,8 +104,8 @@ import Testing
     #expect(state.jobs[1]?.state == .asking && state.beginNext(1) == [.reserve(2)])
     _ = state.reserved(2, bytes: 5, looks: false)
     _ = state.answered(2, .checked)
-    #expect(state.published(2, .placed) == [.release(5), .end(2, .placed), .cancelExchange(1)])
-    #expect(state.answered(1, .exhausted) == [.release(5), .exhausted(1), .findCopy(1)])
+    #expect(state.published(2, .placed) == [.release(2, 5), .end(2, .placed), .cancelExchange(1)])
+    #expect(state.answered(1, .exhausted) == [.release(1, 5), .exhausted(1), .findCopy(1)])
   }
 
   /// Somebody else may bring it: then that one is at work there.
@@ -134,7 +134,7 @@ import Testing
     #expect(state.admit(2, of: 2, path: "a".path, contents: nil, mustBegin: false) == [.prioritize(1)])
     #expect(state.jobs[2]?.state == .waiting(.path) && !state.isIdle(2))
     _ = state.answered(1, .checked)
-    #expect(state.published(1, .placed) == [.release(5), .end(1, .placed), .end(2, .stale)])
+    #expect(state.published(1, .placed) == [.release(1, 5), .end(1, .placed), .end(2, .stale)])
     #expect(state.jobs.isEmpty && state.isIdle(2))
   }
 
@@ -147,7 +147,7 @@ import Testing
     _ = state.admit(2, of: 2, path: "a".path, contents: nil, mustBegin: false)
     if answer == .cancelled { #expect(state.stop(1) == [.cancelExchange(1)]) }
     let actions = state.answered(1, answer)
-    #expect(actions == [.release(5), .end(1, answer == .cancelled ? .stopped : .failed)])
+    #expect(actions == [.release(1, 5), .end(1, answer == .cancelled ? .stopped : .failed)])
     #expect(state.job(at: "a".path) == 2 && state.jobs[2]?.hasWaited == true && !state.isIdle(2))
     #expect(state.beginNext(2) == [.reserve(2)])
     var changed = state
@@ -164,7 +164,7 @@ import Testing
       _ = state.admit(id, of: 1, path: "a".path, contents: nil, mustBegin: false)
     }
     _ = state.abandon(1)
-    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .abandoned)])
+    #expect(state.answered(1, .cancelled) == [.release(1, 5), .end(1, .abandoned)])
     #expect(state.transfers(at: "a".path) == [2, 3] && state.jobs[3]?.state == .waiting(.path))
   }
 
@@ -175,10 +175,10 @@ import Testing
     _ = state.reserved(1, bytes: 5, looks: false)
     #expect(state.admitCopy(2, of: 1, path: "a".path, contents: contents(1)) == [])
     #expect(state.jobs[2]?.state == .waiting(.path))
-    #expect(state.answered(1, .failed) == [.release(5), .end(1, .failed), .findCopy(2)])
+    #expect(state.answered(1, .failed) == [.release(1, 5), .end(1, .failed), .findCopy(2)])
     #expect(state.foundCopy(2, true) == [.reserve(2)])
     #expect(state.reserved(2, bytes: 5, looks: false) == [.look(2)])
-    #expect(state.looked(2, .nothing) == [.release(5), .end(2, .failed)], "no source is asked")
+    #expect(state.looked(2, .nothing) == [.release(2, 5), .end(2, .failed)], "no source is asked")
   }
 
   /// A person's order names a path, whoever brings the file.
@@ -191,7 +191,7 @@ import Testing
     _ = state.reserved(1, bytes: 5, looks: false)
     _ = state.admit(2, of: 2, path: "a".path, contents: nil, mustBegin: false)
     #expect(state.obey(order, 1) == [.cancelExchange(1)])
-    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, ending), .end(2, ending)])
+    #expect(state.answered(1, .cancelled) == [.release(1, 5), .end(1, ending), .end(2, ending)])
     #expect(state.jobs.isEmpty && !state.isTaken("a".path))
   }
 
@@ -219,8 +219,8 @@ import Testing
     _ = state.answered(1, .checked)
     #expect(state.abandon(1) == [] && state.jobs[1]?.isEnding == false)
     var placed = state
-    #expect(placed.published(1, .placed) == [.release(5), .end(1, .placed)])
-    #expect(state.published(1, .failed) == [.release(5), .end(1, .abandoned)])
+    #expect(placed.published(1, .placed) == [.release(1, 5), .end(1, .placed)])
+    #expect(state.published(1, .failed) == [.release(1, 5), .end(1, .abandoned)])
   }
 
   @Test func aClaimHasAPathForItself() {
@@ -243,7 +243,7 @@ import Testing
       _ = state.reserved(id, bytes: 5, looks: false)
     }
     #expect(state.stop(1) == [.cancelExchange(1)] && !state.goesOn(1) && state.goesOn(2))
-    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .stopped)])
+    #expect(state.answered(1, .cancelled) == [.release(1, 5), .end(1, .stopped)])
     #expect(state.clients[1]?.jobs == 0 && state.active == 1)
   }
 
@@ -630,7 +630,7 @@ private struct Outside: Hashable {
     case .publish(let id): begin(.publish, id)
     case .cancelExchange(let id): if work[id] == .ask { isCancelled.insert(id) }
     case .prioritize, .putBack, .exhausted: break
-    case .release(let bytes): used -= Int(bytes)
+    case .release(_, let bytes): used -= Int(bytes)
     case .findCopy(let id): perform(state.foundCopy(id, !isLost))
     case .granted(let id):
       if !granted.insert(id).inserted { fault = "\(id) is granted twice" }

@@ -206,6 +206,11 @@ import Testing
     #expect(found == place.path + "/a (1).txt")
     let other = try place.folder().find((task, inode: identity.inode, size: 99))
     #expect(other == nil)
+    // An empty mount point says nothing: the disk with the file is not there now.
+    task.directory = identity.inode
+    #expect(throws: FolderFailure.self) {
+      try place.folder().find((task, inode: identity.inode, size: identity.size))
+    }
   }
 
   /// It may be gigabytes.

@@ -102,9 +102,60 @@ import Testing
       _ = try ledger.add([request("\(number)")], terms)
       try finish(ledger, number)
     }
-    let told = try ledger.delivered(after: 0)
-    #expect(told.map(\.code) == [.allDelivered, .allDelivered])
-    #expect(try ledger.delivered(after: told[0].number) == [told[1]])
+    // Also what is acknowledged by then.
+    _ = try ledger.acknowledge(try ledger.lastEvent())
+    let told = try ledger.takeDelivered()
+    #expect(told.map(\.code) == [.allDelivered, .allDelivered] && told.map(\.finished) == [1, 1])
+    #expect(told[0].number < told[1].number)
+    #expect(try ledger.takeDelivered().isEmpty)
+  }
+
+  /// A client that begins again hands all over once more.
+  @Test func aBatchThatAddsNothingIsNeverTooMany() throws {
+    let ledger = try open()
+    let batch = [request("a"), request("b")]
+    _ = try ledger.add(batch, terms, most: 2)
+    #expect(try ledger.add(batch, terms, most: 2).map(\.wasThere) == [true, true])
+    #expect(throws: LedgerFailure.self) { try ledger.add([request("a"), request("c")], terms, most: 2) }
+    #expect(try ledger.tasks(limit: 9).map(\.number) == [1, 2])
+    #expect(try ledger.add(batch, terms, most: 1).map(\.wasThere) == [true, true])
+  }
+
+  @Test func theKeyOfAKnownTaskIsKept() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a")], terms)
+    #expect(try ledger.add([request("a") { $0.key = "k" }], terms)[0].wasThere)
+    let other = try ledger.add([request("b") { $0.key = "k" }], terms)[0]
+    #expect(other.wasThere && other.task.number == 1)
+    #expect(try ledger.knows(key: "k"))
+  }
+
+  /// The others may have ended before.
+  @Test func theEndOfAGroupIsToldWhenTheRestIsSuspended() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a") { $0.group = "g" }, request("b") { $0.group = "g" }], terms)
+    try finish(ledger, 1)
+    try ledger.update(2) { $0.suspended(terms) }
+    #expect(try ledger.events(after: 0, limit: 9).map(\.code) == [.finished, .groupDelivered, .allDelivered])
+  }
+
+  /// Somebody may cancel it meanwhile.
+  @Test func onlyAQueuedTaskIsFinishedWithoutATransfer() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a")], terms)
+    try ledger.update(1) { $0.cancelled(terms) }
+    let row = Row(
+      path: RelativePath(task: 1),
+      identity: FileIdentity(device: 1, inode: 2, size: 7, modified: now, changed: now),
+      digest: Digest(.sha256, padding: [1]), isVerified: false, fingerprint: [], placed: now)
+    #expect(try !ledger.finishQueued(row))
+    #expect(try ledger.task(1)?.state == .cancelled)
+    try ledger.update(1) { task in
+      var task = task
+      task.begin(.queued, terms)
+      return (task, [])
+    }
+    #expect(try ledger.finishQueued(row) && ledger.task(1)?.state == .finished)
   }
 
   // MARK: Events
@@ -192,7 +243,7 @@ import Testing
   @Test func anAnswerIsToldOnce() throws {
     let ledger = try open()
     let noted = Locked<Set<Int64>>([])
-    let answer = SessionLedger.Answer(TaskResponse(ResponseHead(status: 200, url: "https://h/")))
+    let answer = SessionLedger.Response(TaskResponse(ResponseHead(status: 200, url: "https://h/")))
     ledger.attach(
       .init(
         path: { _ in nil }, response: { task in noted.withLock { $0.contains(task) } ? nil : answer },

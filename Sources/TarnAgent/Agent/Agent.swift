@@ -213,11 +213,11 @@ package final class Agent: Sendable {
       tellListeners()
       sleep(atMost: idleSince == nil ? .longest : Self.afterglow)
     }
+    writeLastMetrics()
     ownSessions?.end()
     save()
     hooks.end()
     watcher.withLock { $0 }?.close()
-    writeLastMetrics()
     tellListeners()
   }
 

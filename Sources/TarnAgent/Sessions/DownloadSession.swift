@@ -65,7 +65,7 @@ final class DownloadSession: Sendable {
     ledger.attach(
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
-        times: { [atWork, clock] in Self.times($0, atWork, clock.monotonic()) },
+        times: { [atWork, clock] task in atWork.withLock { $0[task] }?.times(at: clock.monotonic()) },
         noted: { [atWork] task, serial in
           atWork.withLock { tasks in
             if tasks[task]?.response?.answer.serial == serial { tasks[task]?.response?.isNoted = true }
@@ -79,8 +79,19 @@ final class DownloadSession: Sendable {
   private func settle() throws(LedgerFailure) {
     // A file whose disk is absent now is settled before its task begins.
     for intent in try ledger.unfinished() { try? settle(intent) }
+    try interrupt(try ledger.numbers(in: [.running]))
+  }
+
+  /// Takes back tasks that were running when the agent ended, or whose end could not be recorded.
+  private func interrupt(_ numbers: [Int64]) throws(LedgerFailure) {
+    guard !numbers.isEmpty else { return }
     let terms = terms
-    _ = try ledger.update(try ledger.numbers(in: [.running])) { $0.interrupted(terms) }
+    var dropped: Set<Int64> = []
+    let changed = try ledger.update(numbers) { task in
+      if task.wish == .cancel(keeps: false) { dropped.insert(task.number) }
+      return task.interrupted(terms)
+    }
+    for task in changed where dropped.contains(task.number) { try partialFiles.remove(task) }
   }
 
   /// - Throws: `FolderFailure` when the fate of the file cannot be determined now.
@@ -99,7 +110,7 @@ final class DownloadSession: Sendable {
   func close() {
     isClosed.withLock { $0 = true }
     for download in atWork.withLock({ tasks -> [RunningDownload] in
-      for number in tasks.keys { tasks[number]?.order = .leave }
+      for number in tasks.keys where tasks[number]?.order == nil { tasks[number]?.order = .leave }
       return tasks.values.compactMap(\.download)
     }) { download.cancel() }
     engine.withLock { $0 }.close()
@@ -195,8 +206,9 @@ final class DownloadSession: Sendable {
     }
     endOldDownloaders()
     let (age, next) = (currentAge(), try ledger.nextEnd())
+    let ends = atWork.withLock { $0.values.compactMap(\.end).min() }
     let upkeep = clock.time.adding(
-      seconds: max(1, min(upkeepDue.withLock { $0 }, next ?? .max) - age))
+      seconds: max(1, min(upkeepDue.withLock { $0 }, next ?? .max, ends ?? .max) - age))
     return min(upkeep, try ledger.nextDue() ?? .distantFuture)
   }
 
@@ -235,7 +247,7 @@ final class DownloadSession: Sendable {
     let known = task.file != nil && folder.isThere(task) ? try ledger.finished(number) : nil
     if let known, let digest = task.request.digest, digest == task.digest {
       // The file has the wanted contents, whatever the server has.
-      try ledger.apply([.row(known)])
+      _ = try ledger.finishQueued(known)
       return false
     }
     guard let (destination, headers) = try open(task, known) else { return false }
@@ -245,6 +257,8 @@ final class DownloadSession: Sendable {
       network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
     // From here on orders find the task.
     atWork.withLock { $0[number] = work }
+    // Its bytes count among those of the tasks at work.
+    idleBytes.withLock { $0 -= min($0, work.kept) }
     guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
     let beginning = Beginning(
       task: number, download: download(task, known, headers), ports: ports(destination, network.downloader))
@@ -331,8 +345,12 @@ final class DownloadSession: Sendable {
         if !keepsFile { task.file = nil }
         return (task, [])
       }
-      if begun == nil { try abandon(number) }
-      return begun != nil
+      guard let begun else {
+        try abandon(number)
+        return false
+      }
+      atWork.withLock { $0[number]?.end = begun.life?.whole }
+      return true
     } catch {
       atWork.withLock { $0[number] = nil }
       folder.close(number)
@@ -395,7 +413,7 @@ final class DownloadSession: Sendable {
     let rule = ((work.request.rules ?? []) + (settings.rules ?? [])).first { $0.fits(head) }
     // 416: the partial file has all of it already.
     let isFile = (200..<300).contains(head.status) || head.status == 416 || rule?.then == .accept
-    var answer = SessionLedger.Answer(TaskResponse(head))
+    var answer = SessionLedger.Response(TaskResponse(head))
     if head.status == 304, let known = work.known {
       (answer.head.etag, answer.head.lastModified) = (
         head.etag ?? known.etag, head.lastModified ?? known.lastModified
@@ -408,11 +426,13 @@ final class DownloadSession: Sendable {
       switch rule?.then {
       case .cancel:
         order = .fail(
-          code: "refused-by-rule", message: "a rule refuses what the server sends\(Self.told(head))")
+          code: "refused-by-rule", message: "a rule refuses what the server sends\(TaskAtWork.summary(head))")
       case .hold: order = .hold
       case .place:
-        if let to = rule?.to, let place = TaskPlace(to), try folder.place(task, at: place, name) {
-          answer.to = to
+        if let to = rule?.to, let place = TaskPlace(to),
+          let directory = try folder.place(task, at: place, name)
+        {
+          answer.to = (to, directory)
         }
       case .accept, nil: break
       }
@@ -438,12 +458,6 @@ final class DownloadSession: Sendable {
     return verdict
   }
 
-  private static func told(_ head: ResponseHead) -> String {
-    let size = (head.contentRange?.total ?? head.contentLength).map { Units.show($0) }
-    let parts = ["\(head.status)", head.contentType.map { Printable.escape($0) }, size].compactMap { $0 }
-    return " (\(parts.joined(separator: ", ")))"
-  }
-
   private func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
     let order = overQuota(task, bytes)
     atWork.withLock { tasks in
@@ -455,19 +469,10 @@ final class DownloadSession: Sendable {
 
   private func overQuota(_ task: Int64, _ size: UInt64) -> Order? {
     guard let most = settings.quota?.bytes else { return nil }
-    if size > most {
-      return .fail(
-        code: "larger-than-quota",
-        message: "it has \(Units.show(size)), and the session may hold \(Units.show(most))")
-    }
     let others = atWork.withLock { tasks in
       tasks.filter { $0.key != task }.values.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     }
-    let held = others.addingSaturated(idleBytes.withLock { $0 }).addingSaturated(size)
-    guard held > most else { return nil }
-    return .fail(
-      code: FolderFailure.Code.quota.rawValue,
-      message: "the session holds as much as it may (\(Units.show(most))) until others end")
+    return .overQuota(size, besides: others.addingSaturated(idleBytes.withLock { $0 }), most: most)
   }
 
   /// Records the last answer, unless the ledger has it.
@@ -477,18 +482,9 @@ final class DownloadSession: Sendable {
   }
 
   /// The last answer; `nil` when the ledger has it.
-  private static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Answer? {
+  private static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Response?
+  {
     atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
-  }
-
-  private static func times(
-    _ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>, _ now: Instant
-  ) -> TaskTimes? {
-    guard let work = atWork.withLock({ $0[task] }) else { return nil }
-    func milliseconds(_ moment: Instant) -> Int64 {
-      moment.elapsed(since: work.began).nanoseconds / 1_000_000
-    }
-    return TaskTimes(response: work.responded.map(milliseconds), total: milliseconds(now))
   }
 
   // MARK: What came of it
@@ -521,10 +517,6 @@ final class DownloadSession: Sendable {
       return
     case .unchanged:
       folder.close(number)
-      if let known = work?.known, try ledger.task(number)?.state == .running {
-        try ledger.apply([.row(known)])
-      }
-      return
     case .failed(let code, let told):
       let message = told.replacing(HTTPStatus.passwordOptions, with: "")
       folder.close(number)
@@ -536,6 +528,7 @@ final class DownloadSession: Sendable {
     case .broken(let failure):
       folder.close(number)
       engine.withLock { if $0.hasFailed { $0 = TransferEngine() } }
+      if let order = work?.order, order.wish != nil { return _ = try obey(order, number) }
       try fail(number, code: failure.code, message: failure.message, .wait)
     }
   }
@@ -584,20 +577,19 @@ final class DownloadSession: Sendable {
     let (age, terms) = (currentAge(), terms)
     // The end of these tasks could not be recorded.
     let busy = Set(atWork.withLock { Array($0.keys) })
-    let orphans = try ledger.numbers(in: [.running]).filter { !busy.contains($0) }
-    if !orphans.isEmpty { _ = try ledger.update(orphans) { $0.interrupted(terms) } }
+    try interrupt(try ledger.numbers(in: [.running]).filter { !busy.contains($0) })
     while true {
       let tasks = try ledger.overdue(age: age, limit: Self.askedAtOnce)
       if tasks.isEmpty { break }
       _ = try ledger.update(tasks) { $0.overdue(terms) }
     }
-    guard age >= upkeepDue.withLock({ $0 }) else { return }
-    upkeepDue.withLock { $0 = age + Self.upkeepEvery }
-    for number in atWork.withLock({ Array($0.keys) }) {
-      guard let life = try ledger.task(number)?.life, life.whole <= age else { continue }
+    for number in atWork.withLock({ tasks in tasks.filter { $1.end.map { $0 <= age } == true }.keys }) {
+      atWork.withLock { $0[number]?.end = nil }
       _ = try give(
         .fail(code: TaskRecord.timeOver.code, message: TaskRecord.timeOver.message), number)
     }
+    guard age >= upkeepDue.withLock({ $0 }) else { return }
+    upkeepDue.withLock { $0 = age + Self.upkeepEvery }
     try partialFiles.dropOld(
       settings.quota ?? SessionQuota(), terms.now, besides: atWork.withLock { Set($0.keys) })
     try countIdle()
@@ -616,6 +608,15 @@ final class DownloadSession: Sendable {
   ///
   /// - Returns: whether there was anything to do.
   func give(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
+    if let wish = order.wish, atWork.withLock({ $0[number] != nil }) {
+      // It is obeyed when the transfer has stopped, also when the agent is killed before.
+      try ledger.update(number) { task in
+        guard task.state == .running else { return nil }
+        var task = task
+        task.wish = wish
+        return (task, [])
+      }
+    }
     let (isAtWork, download) = atWork.withLock { tasks in
       tasks[number]?.order = order
       return (tasks[number] != nil, tasks[number]?.download)
@@ -642,10 +643,12 @@ final class DownloadSession: Sendable {
 
   /// Adds tasks to the ledger. Finished tasks are checked again. Callable on any thread; `advance` begins
   /// them.
+  ///
+  /// - Throws: `SessionLedger.tooManyTasks` when the session's quota allows no more.
   func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
-    let terms = terms
+    let (terms, most) = (terms, settings.quota?.tasks ?? SessionQuota.standardTasks)
     let isCommand = if case .short = patience { true } else { false }
-    var added = try ledger.add(requests, terms, renews: isCommand)
+    var added = try ledger.add(requests, terms, renews: isCommand, most: most)
     // A request that a client repeats by its key stays as it is.
     let new = zip(requests, added).filter { request, added in
       request.key == nil || !added.wasThere || added.task.request.key != request.key
@@ -675,7 +678,7 @@ final class DownloadSession: Sendable {
       let isNew = task.state.isEnd
       task.attempts = 0
       task.fresh = terms.now
-      if isNew { task.begin(.queued, terms) } else { task.enter(.queued, terms) }
+      if isNew { task.begin(.queued, terms) } else { task.enterQueue(terms) }
       return (task, [])
     }.map(\.number)
   }
@@ -701,23 +704,30 @@ final class DownloadSession: Sendable {
       }
       return try changed != nil && give(.move(to: to, order.existing), number)
     }
+    if order.to != nil {
+      // Its file may have its name already, where only a mounted disk can show it.
+      for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
+    }
     // A task that a rule holds continues, whatever the rules say.
     if let url = order.url, url != known.request.url, known.state != .running { try follow(known, to: url) }
     let released =
       known.code == TaskRecord.held ? known.rulesOnceReleased(try ledger.response(number)) : nil
     let terms = terms
-    return try ledger.update(number) { task in
-      guard isAgain(task.state) else { return nil }
+    var hasBegun = false
+    let changed = try ledger.update(number) { task in
+      hasBegun = order.to != nil && task.state == .running
+      guard isAgain(task.state), !hasBegun else { return nil }
       var task = task
       if let to = order.to { task.move(to: to, order.existing) }
       (task.request.url, task.request.headers) = (request.url, request.headers)
       if let released { task.request.rules = released }
       task.fresh = terms.now
-      if task.state == .waiting { task.enter(.queued, terms) }
+      if task.state == .waiting { task.enterQueue(terms) }
       if task.state.isEnd { task.begin(.queued, terms) }
       if task.state == .queued { task.attempts = 0 }
       return (task, [])
-    } != nil
+    }
+    return try hasBegun ? answer(order, number) : changed != nil
   }
 
   /// Notes that the file is at another URL now. A strong ETag identifies the fetched bytes there as well; a
@@ -747,6 +757,7 @@ final class DownloadSession: Sendable {
 
   /// Removes the partial files of all tasks. Callable on any thread but the loop's, before `close`.
   func dropAll() {
+    isClosed.withLock { $0 = true }
     let busy = atWork.withLock { Array($0.keys) }.compactMap { try? ledger.task($0) }
     _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
     engine.withLock { $0 }.close()
@@ -772,11 +783,9 @@ final class DownloadSession: Sendable {
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
     let changed = try ledger.update(numbers) { task in
       switch order {
-      case .suspend: return task.suspended(terms)
-      case .cancel: return task.cancelled(terms)
+      case .suspend, .cancel, .move: return order.wish.flatMap { task.obeying($0, terms) }
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
-      case .move(let to, let existing): return task.moved(to: to, existing, terms)
       case .fail: return nil
       }
     }

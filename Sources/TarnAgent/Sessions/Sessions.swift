@@ -73,6 +73,7 @@ final class Sessions: SessionPort {
       let id = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
         String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
       }
+      if id.hasPrefix(Self.forgotten) { Self.remove("\(directory)/\(id)") }
       guard SessionDocument.isID(id), TextFile.isDirectory("\(directory)/\(id)") else { continue }
       do {
         _ = try makeOpen(id)
@@ -131,6 +132,7 @@ final class Sessions: SessionPort {
   }
 
   private func find(_ id: String) throws(ControlFailure) -> Open {
+    try refuseAtEnd()
     if let open = state.withLock({ $0.sessions[id] }) {
       try Self.translating { try open.session.touch() }
       return open
@@ -140,15 +142,23 @@ final class Sessions: SessionPort {
       hint: "'tarn session list' lists them, 'tarn session open ID' makes one")
   }
 
+  /// - Throws: `stopping` while the agent ends: the next agent has all sessions.
+  private func refuseAtEnd() throws(ControlFailure) {
+    guard state.withLock({ $0.isEnding }) else { return }
+    throw ControlFailure(.unavailable, code: "stopping", "the agent is ending", hint: "ask again in a moment")
+  }
+
   private func changed(_ session: DownloadSession, _ failure: LedgerFailure?) {
-    if let failure, !state.withLock({ $0.isEnding }) {
+    // A session that is forgotten, and one of an agent that ends, fails because its ledger is closed.
+    let isAtWork = state.withLock { !$0.isEnding && $0.sessions[session.id]?.session === session }
+    if let failure, isAtWork {
       log.tell(.error, "session \(session.id): \(failure.message)", .of(code: failure.code.rawValue))
     }
+    tellEnd(session)
     for listener in state.withLock({ $0.sessions[session.id].map { Array($0.listeners.values) } }) ?? [] {
       listener()
     }
     wake(session)
-    tellEnd(session)
     forgetIfOver(session)
   }
 
@@ -168,10 +178,17 @@ final class Sessions: SessionPort {
   // MARK: SessionPort
 
   func list() throws(ControlFailure) -> SessionList {
+    try refuseAtEnd()
     let ids = state.withLock { $0.sessions.keys.sorted() }
     var documents: [SessionDocument] = []
     for id in ids {
-      if let open = state.withLock({ $0.sessions[id] }) { documents.append(try document(of: open, id)) }
+      guard let open = state.withLock({ $0.sessions[id] }) else { continue }
+      do throws(ControlFailure) {
+        documents.append(try document(of: open, id))
+      } catch {
+        // It was forgotten meanwhile.
+        guard state.withLock({ $0.sessions[id] }) == nil else { throw error }
+      }
     }
     return SessionList(documents)
   }
@@ -195,7 +212,7 @@ final class Sessions: SessionPort {
       try Self.translating {
         // Ends from before there was a hook are not told to it.
         if stored.hook == nil, stored.notify != true {
-          try session.ledger.set(.told, String(session.ledger.lastEvent()))
+          _ = try session.ledger.takeDelivered()
         }
         let isOther = settings.network != stored.network
         try session.set(settings, isOther ? downloader(id, settings) : nil)
@@ -238,17 +255,25 @@ final class Sessions: SessionPort {
           .conflict, code: "session-closed", "session '\(id)' is closed: it takes no more tasks",
           hint: "open another one")
       }
-      let most = session.settings.quota?.tasks ?? SessionQuota.standardTasks
-      guard try session.ledger.liveCount() + tasks.count <= most else {
-        throw ControlFailure(
-          .conflict, code: "too-many-tasks",
-          "session '\(id)' may have \(Units.count(most, "task")) that have not ended",
-          hint: "wait for some to end, or set another quota")
-      }
-      let added = try session.add(tasks)
+      let added = try Self.added(tasks, to: session)
       loop.post(.wake(session))
       return AddedTasks(
         added.map { .init(number: $0.task.number, state: $0.task.state, wasThere: $0.wasThere) })
+    }
+  }
+
+  private static func added(
+    _ tasks: [TaskRequest], to session: DownloadSession
+  ) throws -> [SessionLedger.Added] {
+    do throws(LedgerFailure) {
+      return try session.add(tasks)
+    } catch {
+      guard error == SessionLedger.tooManyTasks else { throw error }
+      let most = session.settings.quota?.tasks ?? SessionQuota.standardTasks
+      throw ControlFailure(
+        .conflict, code: "too-many-tasks",
+        "session '\(session.id)' may have \(Units.count(most, "task")) that have not ended",
+        hint: "wait for some to end, or set another quota")
     }
   }
 
@@ -439,12 +464,20 @@ final class Sessions: SessionPort {
       pool.budget.forgetReceived(mirror: "session:\(session.id)")
       session.dropAll()
       session.close()
-      let place = "\(directory)/\(session.id)"
-      for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "wake.lock"] {
-        unlink("\(place)/\(name)")
-      }
-      rmdir(place)
+      // From here on no agent takes it for a session, whatever a crash leaves of it.
+      let place = "\(directory)/\(Self.forgotten)\(session.id)"
+      if rename("\(directory)/\(session.id)", place) == 0 { Self.remove(place) }
     }
+  }
+
+  /// The beginning of the name of a directory whose session is forgotten; no session's ID begins so.
+  private static let forgotten = ".forgotten-"
+
+  private static func remove(_ place: String) {
+    for name in ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "wake.lock"] {
+      unlink("\(place)/\(name)")
+    }
+    rmdir(place)
   }
 
   // MARK: Waking programs
@@ -478,13 +511,8 @@ extension Sessions {
   /// Tells the session's hook and the desktop, once, that all downloads are done.
   private func tellEnd(_ session: DownloadSession) {
     let settings = session.settings
-    guard settings.hook != nil || settings.notify == true,
-      let events = try? session.ledger.delivered(
-        after: session.ledger.fact(.told).flatMap { Int64($0) } ?? 0),
-      let last = events.last,
-      (try? session.ledger.set(.told, String(last.number))) != nil
-    else { return }
-    for event in events {
+    guard settings.hook != nil || settings.notify == true else { return }
+    for event in (try? session.ledger.takeDelivered()) ?? [] {
       if let hook = settings.hook { waker.tell(hook, session: session.id, event) }
       if settings.notify == true { waker.notify(session: session.id, event) }
     }

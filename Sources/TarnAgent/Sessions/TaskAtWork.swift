@@ -17,13 +17,50 @@ struct TaskAtWork {
   var responded: Instant?
   var download: RunningDownload?
   /// The last answer, and whether the ledger has it.
-  var response: (answer: SessionLedger.Answer, isNoted: Bool)?
+  var response: (answer: SessionLedger.Response, isNoted: Bool)?
   /// The size of the file, once the server has told it.
   var size: UInt64 = 0
   /// The beginning of an answer that was no file.
   var body: String?
   /// The order that ended it from outside; `nil` when it ended by itself.
   var order: DownloadSession.Order?
+  /// The session's age at which the time for the whole task is over; `nil` when that was dealt with.
+  var end: Int64?
+}
+
+extension TaskAtWork {
+  /// The times of its last attempt.
+  func times(at now: Instant) -> TaskTimes {
+    func milliseconds(_ moment: Instant) -> Int64 { moment.elapsed(since: began).nanoseconds / 1_000_000 }
+    return TaskTimes(response: responded.map(milliseconds), total: milliseconds(now))
+  }
+
+  /// Status, type and size of a response, for people.
+  static func summary(_ head: ResponseHead) -> String {
+    let size = (head.contentRange?.total ?? head.contentLength).map { Units.show($0) }
+    let parts = ["\(head.status)", head.contentType.map { Printable.escape($0) }, size].compactMap { $0 }
+    return " (\(parts.joined(separator: ", ")))"
+  }
+}
+
+extension DownloadSession.Order {
+  /// Ends a task whose bytes would exceed the session's quota of unfinished bytes.
+  ///
+  /// - Parameters:
+  ///   - size: the size of its file.
+  ///   - held: the bytes that other tasks hold.
+  /// - Returns: `nil` when they fit.
+  static func overQuota(_ size: UInt64, besides held: UInt64, most: UInt64) -> DownloadSession.Order? {
+    if size > most {
+      return .fail(
+        code: "larger-than-quota",
+        message: "it has \(Units.show(size)), and the session may hold \(Units.show(most))")
+    }
+    guard held.addingSaturated(size) > most else { return nil }
+    return .fail(
+      code: FolderFailure.Code.quota.rawValue,
+      message: "the session holds as much as it may (\(Units.show(most))) until others end")
+  }
 }
 
 extension DownloadSession {
@@ -40,6 +77,16 @@ extension DownloadSession {
     case fail(code: String, message: String)
     /// The file gets another destination.
     case move(to: String, TaskRequest.Existing?)
+
+    /// What a client wants; `nil` for what comes from the session itself.
+    var wish: TaskWish? {
+      switch self {
+      case .suspend: .suspend
+      case .cancel(let keeps): .cancel(keeps: keeps)
+      case .move(let to, let existing): .move(to: to, existing)
+      case .leave, .hold, .fail: nil
+      }
+    }
   }
 
   /// The reaction to a failure that may be temporary.

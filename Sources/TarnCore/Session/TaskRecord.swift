@@ -47,6 +47,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var directory: UInt64?
   /// The path of that directory, when the file has a new destination in another one.
   package var movedFrom: String?
+  /// What a client wants of the running task. It is carried out when the transfer has stopped, also after a crash.
+  package var wish: TaskWish?
 
   private enum CodingKeys: String, CodingKey {
     case number, state, request, path, bytes, digest, code, message, attempts, nextAttempt, added, ended
@@ -87,6 +89,7 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     }
     if next.isEnd { life = nil }
     if next != .waiting { nextAttempt = nil }
+    if next != .running { wish = nil }
     if next == .queued || next == .suspended { (code, message, ended) = (nil, nil, nil) }
     if next.isEnd { ended = terms.now }
     state = next
@@ -96,8 +99,13 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package mutating func begin(_ next: TaskState, _ terms: TaskTerms) {
     life = nil
     if state.isOpen { state = .suspended }
-    enter(next, terms)
-    if next == .queued, let moment = request.notBefore, moment > terms.now { delay(until: moment, terms) }
+    if next == .queued { enterQueue(terms) } else { enter(next, terms) }
+  }
+
+  /// Queues the task, or lets it wait until the time that the request names.
+  package mutating func enterQueue(_ terms: TaskTerms) {
+    enter(.queued, terms)
+    if let moment = request.notBefore, moment > terms.now { delay(until: moment, terms) }
   }
 
   /// True when the file may replace another.
@@ -109,7 +117,9 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     if directory != nil { movedFrom = movedFrom ?? TaskPlace(request.to)?.directory }
     if movedFrom == place?.directory { movedFrom = nil }
     (request.to, request.existing) = (to, existing ?? request.existing)
-    path = place.flatMap { place in place.name.map(place.path) }
+    // A file that has bytes keeps its name in a folder: no server may be asked again what it is called.
+    let earlier = directory == nil ? nil : path.flatMap { TaskPlace($0)?.name }
+    path = place.flatMap { place in (place.name ?? earlier).map(place.path) }
   }
 
   /// Delays the task until a moment.
@@ -143,7 +153,7 @@ package struct SessionEvent: Codable, Sendable, Equatable {
     case needsRequest = "needs-request"
     /// No task is queued, running or waiting any more.
     case allDelivered = "all-delivered"
-    /// All tasks of a group have ended.
+    /// No task of a group is queued, running or waiting any more.
     case groupDelivered = "group-delivered"
     /// The events up to `lostUpTo` were dropped before anybody acknowledged them.
     case eventsLost = "events-lost"

@@ -54,7 +54,7 @@ extension TaskRecord {
     guard !state.isEnd else { return nil }
     var task = self
     task.move(to: to, existing)
-    task.enter(.queued, terms)
+    task.enterQueue(terms)
     return (task, [])
   }
 
@@ -76,6 +76,7 @@ extension TaskRecord {
   /// Ends the run of a task because the process ends or has ended.
   package func interrupted(_ terms: TaskTerms) -> Transition? {
     guard state == .running else { return nil }
+    if let wish { return obeying(wish, terms) }
     var task = self
     if request.isRepeatable {
       task.enter(.queued, terms)

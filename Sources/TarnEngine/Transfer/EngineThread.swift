@@ -5,7 +5,6 @@ import TarnRuntime
 /// the partial files. All its state is confined to it; other threads use the inbox.
 final class EngineThread {
   private let inbox: LockedCondition<TransferEngine.Inbox>
-  private let promises: SpaceBudget.Promises
   private let post: @Sendable (JobMessage) -> Void
   private var state = TransferState()
   /// The jobs of the state, by their numbers.
@@ -21,8 +20,8 @@ final class EngineThread {
   private var lastClient: TransferState.ClientID = 0
   private var workshop: Workshop?
 
-  init(_ inbox: LockedCondition<TransferEngine.Inbox>, _ promises: SpaceBudget.Promises) {
-    (self.inbox, self.promises) = (inbox, promises)
+  init(_ inbox: LockedCondition<TransferEngine.Inbox>) {
+    self.inbox = inbox
     lastJob = inbox.withLock { $0.lastJob }
     post = { [inbox] message in inbox.change { $0.messages.append(.job(message)) } }
   }
@@ -93,7 +92,7 @@ final class EngineThread {
     for job in jobs.values { job.download.map(job.submission.client.downloader.cancel) }
     end()
     for job in jobs.values { job.partial?.close() }
-    for job in state.jobs.values { promises.giveBack(job.reserved) }
+    for (id, job) in state.jobs { jobs[id]?.submission.space.giveBack(job.reserved) }
     jobs = [:]
     let waiting = inbox.withLock { inbox -> [EngineMessage] in
       defer { inbox.messages = [] }
@@ -542,7 +541,7 @@ final class EngineThread {
       if let job = jobs[id] { job.download.map(job.submission.client.downloader.prioritize) }
     case .seal(let id): try seal(id)
     case .publish(let id): try publish(id)
-    case .release(let bytes): promises.giveBack(bytes)
+    case .release(let id, let bytes): jobs[id]?.submission.space.giveBack(bytes)
     case .putBack(let id): putBack(id)
     case .exhausted(let id):
       guard let job = jobs[id] else { return }

@@ -198,12 +198,26 @@ final class FileReceiver: DownloadReceiver {
     if let body = state.withLock({ $0.refused }), !body.isEmpty {
       context.client.responses?.refused(entry.path, body: body)
     }
-    guard isSmall else { return submit { $0.close(outcome) } }
-    // Making a file takes as long as filling it, so both happen side by side.
-    submit { receiver in
-      receiver.open()
-      receiver.context.lanes.submit(lane: receiver.lane + 1) { receiver.close(outcome) }
+    guard isSmall else {
+      if !submit({ $0.close(outcome) }) { giveBackSpace() }
+      return
     }
+    // Making a file takes as long as filling it, so both happen side by side.
+    let isTaken = submit { receiver in
+      receiver.open()
+      let isTaken = receiver.context.lanes.submit(lane: receiver.lane + 1) { receiver.close(outcome) }
+      if !isTaken { receiver.giveBackSpace() }
+    }
+    if !isTaken { giveBackSpace() }
+  }
+
+  /// Gives back the space that only the response told. The engine has failed, and its lanes take no work.
+  private func giveBackSpace() {
+    context.space.giveBack(
+      state.withLock { state in
+        defer { state.reserved = 0 }
+        return state.reserved
+      })
   }
 
   /// Checks the first bytes of the file at once: a doubtful file need not be fetched.
@@ -254,7 +268,9 @@ final class FileReceiver: DownloadReceiver {
     }
   }
 
-  private func submit(_ work: @escaping @Sendable (FileReceiver) -> Void) {
+  /// - Returns: false when the engine has failed; then the work is dropped.
+  @discardableResult
+  private func submit(_ work: @escaping @Sendable (FileReceiver) -> Void) -> Bool {
     context.lanes.submit(lane: lane) { work(self) }
   }
 

@@ -144,7 +144,7 @@ struct PublishGroup: Sendable {
 
   private func finish(_ named: Named) {
     for (publication, outcome) in named {
-      if Self.isInstalled(outcome) || client.keepsFailed {
+      if Self.isInstalled(outcome) || isKept(publication) {
         publication.partial.close()
       } else {
         publication.partial.discard()
@@ -165,6 +165,16 @@ struct PublishGroup: Sendable {
     }
     if entries > 0 { changes.append(.inPlace(entries: entries, bytes: bytes)) }
     return changes
+  }
+
+  /// Returns whether a file that did not get its name stays for another attempt. One without a row would be known to nobody.
+  private func isKept(_ publication: Publication) -> Bool {
+    guard client.keepsFailed else { return false }
+    do throws(LedgerFailure) {
+      return try client.ledger.partial(publication.path) != nil
+    } catch {
+      return true
+    }
   }
 
   private static func isInstalled(_ outcome: PublishOutcome) -> Bool {

@@ -44,7 +44,7 @@ extension TransferState {
     /// Give it its name; answered by `published` or `confirmed`.
     case publish(JobID)
     /// Give these bytes of the space back.
-    case release(UInt64)
+    case release(JobID, UInt64)
     /// Reset it, as if nothing had been requested.
     case putBack(JobID)
     /// Note that no source is left: it has failed, unless another job brings its contents.

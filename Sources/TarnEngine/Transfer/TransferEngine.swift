@@ -221,9 +221,9 @@ package final class TransferEngine: Sendable {
   private func begin() {
     while true {
       do {
-        return try startThread { [inbox, promises] in EngineThread(inbox, promises).run() }
+        return try startThread { [inbox] in EngineThread(inbox).run() }
       } catch {
-        if EngineThread(inbox, promises).refuseAll(PassFailure(translating: error)) { return }
+        if EngineThread(inbox).refuseAll(PassFailure(translating: error)) { return }
         // Clients that wait for paths keep waiting: others may use them once there is a thread.
         WorkerThread.sleep(microseconds: 100_000)
       }

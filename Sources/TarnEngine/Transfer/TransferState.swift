@@ -391,7 +391,7 @@ struct TransferState: Hashable {
   ///
   /// - Parameter looks: true when bytes of it may be at hand.
   mutating func reserved(_ id: JobID, bytes: UInt64, looks: Bool) -> [Action] {
-    guard let job = jobs[id], case .waiting(let wait) = job.state else { return [.release(bytes)] }
+    guard let job = jobs[id], case .waiting(let wait) = job.state else { return [.release(id, bytes)] }
     clients[job.client]?.begun += 1
     jobs[id]?.reserved = bytes
     jobs[id]?.begunAlone = clients[job.client].flatMap { $0.active == 0 ? $0.begun : nil }
@@ -638,7 +638,7 @@ struct TransferState: Hashable {
   private mutating func release(_ id: JobID) -> [Action] {
     guard let bytes = jobs[id]?.reserved, bytes > 0 else { return [] }
     jobs[id]?.reserved = 0
-    return [.release(bytes)]
+    return [.release(id, bytes)]
   }
 
   /// Frees the jobs that wait for the same contents.

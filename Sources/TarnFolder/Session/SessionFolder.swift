@@ -53,9 +53,7 @@ package final class SessionFolder: Sendable {
     let directory = try Descriptor.directory(at: place.directory)
     let identity = try FileStat.of(directory, place.directory.utf8).identity
     if hasPartial, task.movedFrom == nil, let known = task.directory, known != identity.inode {
-      throw FolderFailure(
-        .otherFileSystem,
-        "\(Printable.escape(place.directory)) is another directory than before: is its disk mounted?")
+      throw Self.isOther(place.directory)
     }
     var destination = Destination(
       place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
@@ -99,18 +97,24 @@ package final class SessionFolder: Sendable {
     destinations.withLock { $0[task] = destination }
   }
 
+  private static func isOther(_ directory: String) -> FolderFailure {
+    FolderFailure(
+      .otherFileSystem,
+      "\(Printable.escape(directory)) is another directory than before: is its disk mounted?")
+  }
+
   /// Changes the destination of a task before a byte of it was fetched.
   ///
-  /// - Returns: false when there are bytes already: the file stays where they are.
+  /// - Returns: the inode of the directory; `nil` when there are bytes already: the file stays where they are.
   /// - Throws: why the destination cannot be used.
   package func place(
     _ task: Int64, at place: TaskPlace, _ suggested: String
-  ) throws(FolderFailure) -> Bool {
+  ) throws(FolderFailure) -> UInt64? {
     guard var destination = destinations.withLock({ $0[task] }), destination.own == nil,
       try FileStat.at(destination.directory, cString(partialName(task))) == nil
-    else { return false }
+    else { return nil }
     if destination.place.directory == place.directory, destination.leaf == place.name ?? suggested {
-      return true
+      return destination.identity.inode
     }
     let before = destination.claimed
     destination.directory = try Descriptor.directory(at: place.directory)
@@ -125,7 +129,7 @@ package final class SessionFolder: Sendable {
     }
     if let before { names.giveBack(before) }
     destinations.withLock { $0[task] = destination }
-    return true
+    return destination.identity.inode
   }
 
   /// Moves the partial file of a task to its open directory. To another file system it is copied.
@@ -251,6 +255,9 @@ package final class SessionFolder: Sendable {
       let leaf = TaskPlace(path)?.name
     else { return nil }
     let directory = try Descriptor.directory(at: place.directory)
+    // An empty mount point says nothing about the file.
+    let inode = try FileStat.of(directory, place.directory.utf8).identity.inode
+    if let known = intent.task.directory, known != inode { throw Self.isOther(place.directory) }
     // A name with a number may have come from the server, or may have got the number here.
     let firsts: [(leaf: String, number: Int)?] = [(leaf, 0), SuggestedName.withoutNumber(leaf)]
     for first in firsts.compactMap({ $0 }) {

@@ -161,7 +161,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     }
     // Otherwise the beginning would be a hole.
     if start > 0, try FileStat.of(file, label).size < start {
-      throw FolderFailure(.other, "partial/\(name) was shortened by somebody else while it was written")
+      throw FolderFailure(.other, "\(shown) was shortened by somebody else while it was written")
     }
     do throws(FolderFailure) {
       try write(bytes, to: file, at: start)

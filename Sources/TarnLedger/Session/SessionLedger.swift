@@ -12,40 +12,14 @@ package final class SessionLedger: TransferLedger {
 
   private let writer: Locked<Writer>
   private let clock: any Clock
-  /// The sources of facts about running tasks: the file's path, and the response and times that were not asked for before.
-  package struct Sources: Sendable {
-    package var path: @Sendable (Int64) -> String?
-    package var response: @Sendable (Int64) -> Answer?
-    package var times: @Sendable (Int64) -> TaskTimes?
-    /// Called when the response of a task, with its serial number, is durable, before the next write.
-    package var noted: @Sendable (Int64, Int) -> Void
-
-    package init(
-      path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> Answer?,
-      times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil },
-      noted: @escaping @Sendable (Int64, Int) -> Void = { _, _ in }
-    ) {
-      (self.path, self.response, self.times, self.noted) = (path, response, times, noted)
-    }
-  }
-
-  /// The response of a server, and what followed from it.
-  package struct Answer: Sendable {
-    package var head: TaskResponse
-    /// The destination that a rule chose; `nil` when no rule changed it.
-    package var to: String?
-    /// The serial number of the response within its task.
-    package var serial = 0
-
-    package init(_ head: TaskResponse, to: String? = nil) { (self.head, self.to) = (head, to) }
-  }
-
   private let sources = Locked(Sources(path: { _ in nil }, response: { _ in nil }))
   /// The responses that the present transaction has written.
-  private let answered = Locked<[(task: Int64, serial: Int)]>([])
+  private let written = Locked<[(task: Int64, serial: Int)]>([])
   /// The most events that are kept. Beyond it the oldest tenth is dropped.
   private let mostEvents: Int64
   package static let usualEvents: Int64 = 200_000
+  private static let mostUntold = 100
+  package static let tooManyTasks = LedgerFailure(.other, "the session would have too many tasks")
   /// The number of events that keep the bodies of refused responses.
   private static let mostBodies = 100
 
@@ -79,14 +53,14 @@ package final class SessionLedger: TransferLedger {
   private func change(_ body: (Connection) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     try writer.withLock { (writer) throws(LedgerFailure) in
       guard let connection = writer.connection else { throw Self.closed }
-      answered.withLock { $0 = [] }
+      written.withLock { $0 = [] }
       try connection.transaction { () throws(LedgerFailure) in
         if !writer.isMarked { try connection.run("UPDATE state SET clean = 0") }
         try body(connection)
       }
       writer.isMarked = true
       let noted = sources.withLock { $0 }.noted
-      for (task, serial) in answered.withLock({ $0 }) { noted(task, serial) }
+      for (task, serial) in written.withLock({ $0 }) { noted(task, serial) }
     }
   }
 
@@ -112,8 +86,8 @@ package final class SessionLedger: TransferLedger {
     /// The session's age (`SessionAge`), and its age at the last contact.
     case age
     case contact
-    /// The number of the last `all-delivered` event that the hook was told of.
-    case told
+    /// The `all-delivered` events that `takeDelivered` has not returned yet, as JSON: the newest 100.
+    case untold
   }
 
   package func fact(_ name: Fact) throws(LedgerFailure) -> String? {
@@ -135,29 +109,28 @@ package final class SessionLedger: TransferLedger {
 
   // MARK: Tasks
 
-  /// The result of adding a request.
-  package struct Added: Sendable, Equatable {
-    package var task: TaskRecord
-    /// True when a task with this URL and destination, or with this key, existed already.
-    package var wasThere: Bool
-  }
-
   /// Adds tasks: all of them or none. A request whose URL and destination match a known task is not added again. A known task that
   /// failed or was cancelled is queued once more.
   ///
   /// - Parameter renews: true to give a known task that is not running the new request; otherwise it only gets a digest, when it
   ///   had none.
+  /// - Parameter most: the most tasks that may not have ended. A batch that adds none is never refused.
+  /// - Returns: the tasks in the order of the requests.
+  /// - Throws: `tooManyTasks` when there would be too many; nothing was added then.
   package func add(
-    _ requests: [TaskRequest], _ terms: TaskTerms, renews: Bool = false
+    _ requests: [TaskRequest], _ terms: TaskTerms, renews: Bool = false, most: Int = .max
   ) throws(LedgerFailure) -> [Added] {
     var added: [Added] = []
     try change { connection throws(LedgerFailure) in
+      let before = try Self.liveCount(connection)
       for request in requests {
         var request = request
         // Equal destinations get equal spellings.
         request.to = TaskPlace(request.to)?.text ?? request.to
         added.append(try Self.add(request, terms, renews, connection))
       }
+      let live = try Self.liveCount(connection)
+      if live > most, live > before { throw Self.tooManyTasks }
     }
     return added
   }
@@ -178,8 +151,13 @@ package final class SessionLedger: TransferLedger {
         try TaskRows.write(known, connection)
       } else if known.state != .running, renews || known.request.digest == nil && request.digest != nil {
         let place = known.request.to
+        let key = known.request.key
         if renews { known.request = request }
         (known.request.digest, known.request.to) = (request.digest, place)
+        known.request.key = key ?? request.key
+        try TaskRows.write(known, connection)
+      } else if known.request.key == nil, request.key != nil {
+        known.request.key = request.key
         try TaskRows.write(known, connection)
       }
       return Added(task: known, wasThere: true)
@@ -335,7 +313,12 @@ package final class SessionLedger: TransferLedger {
 
   /// Returns the number of tasks that have not ended.
   package func liveCount() throws(LedgerFailure) -> Int {
-    try counts().filter { !$0.key.isEnd }.values.reduce(0, +)
+    try read { connection throws(LedgerFailure) in try Self.liveCount(connection) }
+  }
+
+  private static func liveCount(_ connection: Connection) throws(LedgerFailure) -> Int {
+    let states = TaskState.allCases.filter { !$0.isEnd }.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    return Int(try connection.first("SELECT count(*) FROM tasks WHERE state IN (\(states))", [], number) ?? 0)
   }
 
   /// Puts a task before all others of its priority.
@@ -384,10 +367,13 @@ package final class SessionLedger: TransferLedger {
         result.append(changed)
       }
       try tellEnds(of: ended, connection)
-      // Tasks that ended before were not announced as all delivered while this one was active.
-      if ended.isEmpty, result.contains(where: { $0.state == .suspended }) {
-        try tellEnd(of: nil, onlyIfAny: true, connection)
+      // Tasks that ended before were not announced as all delivered while these were active.
+      let suspended = result.filter { $0.state == .suspended }
+      guard ended.isEmpty, !suspended.isEmpty else { return }
+      for group in Set(suspended.compactMap(\.request.group)).sorted() {
+        try tellEnd(of: group, onlyIfAny: true, connection)
       }
+      try tellEnd(of: nil, onlyIfAny: true, connection)
     }
     return result
   }
@@ -424,20 +410,21 @@ package final class SessionLedger: TransferLedger {
 
   private func noteResponse(of number: Int64, _ connection: Connection) throws(LedgerFailure) {
     let sources = sources.withLock { $0 }
-    guard let answer = sources.response(number),
+    guard let response = sources.response(number),
       var record = try Self.task("number = ?", [.integer(number)], connection)
     else { return }
     let now = clock.time
     record.path = sources.path(number) ?? record.path
-    record.request.to = answer.to ?? record.request.to
-    if answer.head.status < 400 { record.fresh = now }
+    if let to = response.to { (record.request.to, record.directory) = (to.place, to.directory) }
+    if response.head.status < 400 { record.fresh = now }
     try TaskRows.write(record, connection)
     try connection.run(
-      "UPDATE tasks SET response = ? WHERE number = ?", [.text(JSONText.line(answer.head)), .integer(number)])
+      "UPDATE tasks SET response = ? WHERE number = ?",
+      [.text(JSONText.line(response.head)), .integer(number)])
     var event = SessionEvent(.response, time: now, of: record)
-    event.response = answer.head
+    event.response = response.head
     try append(event, connection)
-    answered.withLock { $0.append((number, answer.serial)) }
+    written.withLock { $0.append((number, response.serial)) }
   }
 
   private static func task(
@@ -471,13 +458,22 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Returns the `all-delivered` events after a number that are still kept.
-  package func delivered(after number: Int64) throws(LedgerFailure) -> [SessionEvent] {
-    try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "SELECT number, body, NULL FROM events WHERE code = ? AND number > ? ORDER BY number",
-        [.text(SessionEvent.Code.allDelivered.rawValue), .integer(number)], Self.event)
+  /// Returns the `all-delivered` events that were not returned before, whether they are acknowledged or not.
+  package func takeDelivered() throws(LedgerFailure) -> [SessionEvent] {
+    guard try fact(.untold) != nil else { return [] }
+    var events: [SessionEvent] = []
+    try change { connection throws(LedgerFailure) in
+      events = try Self.untold(connection)
+      try connection.run("DELETE FROM facts WHERE name = ?", [.text(Fact.untold.rawValue)])
     }
+    return events
+  }
+
+  private static func untold(_ connection: Connection) throws(LedgerFailure) -> [SessionEvent] {
+    let text = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(Fact.untold.rawValue)]) {
+      row throws(LedgerFailure) in try row.text(0)
+    }
+    return text.flatMap { JSONText.value([SessionEvent].self, from: $0) } ?? []
   }
 
   private static func event(_ row: Statement) throws(LedgerFailure) -> SessionEvent {
@@ -607,9 +603,13 @@ package final class SessionLedger: TransferLedger {
     (event.group, event.finished, event.failed) = (group, count(.finished), count(.failed))
     if onlyIfAny, event.finished == 0, event.failed == 0 { return }
     try append(event, connection)
+    event.number =
+      try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], Self.number) ?? 0
     try connection.run(
-      "INSERT OR REPLACE INTO facts (name, value) SELECT ?, seq FROM sqlite_sequence WHERE name = 'events'",
-      [.text(fact)])
+      "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(fact), .text(String(event.number))])
+    guard group == nil else { return }
+    let untold = try Self.untold(connection) + [event]
+    try Self.set(.untold, JSONText.line(Array(untold.suffix(Self.mostUntold))), connection)
   }
 
   // MARK: The engine's record
@@ -631,6 +631,19 @@ package final class SessionLedger: TransferLedger {
       changes.contains(where: { if case .row(let row) = $0 { row.path == path } else { false } })
     else { return false }
     return try Self.task("number = ?", [.integer(path.task)], connection)?.replaces == true
+  }
+
+  /// Records that a queued task has its file already, and needs no transfer.
+  ///
+  /// - Returns: false when it is not queued any more, and nothing was recorded.
+  package func finishQueued(_ row: Row) throws(LedgerFailure) -> Bool {
+    var isQueued = false
+    try change { connection throws(LedgerFailure) in
+      let task = try Self.task("number = ?", [.integer(row.path.task)], connection)
+      isQueued = task?.state == .queued
+      if isQueued { try apply(.row(row), connection) }
+    }
+    return isQueued
   }
 
   /// Drops the intent of a task, once the file that was replaced is gone.
@@ -685,7 +698,7 @@ package final class SessionLedger: TransferLedger {
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
     (record.state, record.life, record.file) = (.finished, nil, file)
-    (record.directory, record.movedFrom) = (nil, nil)
+    (record.directory, record.movedFrom, record.wish) = (nil, nil, nil)
     (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
@@ -708,14 +721,6 @@ package final class SessionLedger: TransferLedger {
       row throws(LedgerFailure) in try row.optionalText(0)
     }
     return text.flatMap { $0 }.flatMap { JSONText.value(TaskResponse.self, from: $0) }
-  }
-
-  /// An intent that is left after a crash.
-  package struct Unfinished: Sendable, Equatable {
-    package var task: TaskRecord
-    package var inode: UInt64
-    package var size: UInt64
-    package var digest: String
   }
 
   package func unfinished() throws(LedgerFailure) -> [Unfinished] {

@@ -1,6 +1,13 @@
 extension Schema {
   /// The schema of a session's ledger.
-  static let session = Schema(steps: [sessionVersion1, sessionVersion2, sessionVersion3])
+  static let session = Schema(steps: [sessionVersion1, sessionVersion2, sessionVersion3, sessionVersion4])
+
+  private static let sessionVersion4 = """
+    -- TaskWish as JSON: what a client wants of the running task; NULL for nothing.
+    ALTER TABLE tasks ADD COLUMN wish TEXT;
+    -- The hook was told of these, or there was none.
+    DELETE FROM facts WHERE name = 'told';
+    """
 
   private static let sessionVersion3 = """
     -- The directory that its partial file lies in, where that is not the one that the file is to go to; else NULL.

@@ -6,7 +6,7 @@ import TarnRuntime
 enum TaskRows {
   static let select = """
     SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,
-      file, directory, moved_from FROM tasks
+      file, directory, moved_from, wish FROM tasks
     """
 
   static func read(_ row: Statement) throws(LedgerFailure) -> TaskRecord {
@@ -28,6 +28,7 @@ enum TaskRows {
     record.file = try row.optionalText(15).flatMap(identity)
     record.directory = try row.optionalBits(16)
     record.movedFrom = try row.optionalText(17)
+    record.wish = try row.optionalText(18).flatMap { JSONText.value(TaskWish.self, from: $0) }
     return record
   }
 
@@ -36,7 +37,7 @@ enum TaskRows {
       """
       UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
         message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?,
-        directory = ?, moved_from = ?
+        directory = ?, moved_from = ?, wish = ?, client_key = ?
       WHERE number = ?
       """,
       [
@@ -46,7 +47,8 @@ enum TaskRows {
         text(record.message), .integer(Int64(record.attempts)), time(record.ended),
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
         time(record.fresh), text(record.request.group), text(record.file.map(text(of:))),
-        record.directory.map { .bits($0) } ?? .null, text(record.movedFrom), .integer(record.number),
+        record.directory.map { .bits($0) } ?? .null, text(record.movedFrom),
+        text(record.wish.map { JSONText.line($0) }), text(record.request.key), .integer(record.number),
       ])
   }
 

@@ -78,6 +78,7 @@ struct ConfigShowDocument: Encodable {
     /// `agent`, `limits`, `hook` or `mirror`.
     var table: String
     var mirror: String?
+    var hook: String?
     var name: String
     /// The value as TOML; for a secret, only the place where it lies.
     var toml: String
@@ -87,7 +88,11 @@ struct ConfigShowDocument: Encodable {
 
     init(_ record: SettingRecord) {
       table = record.table.scope.rawValue
-      if case .mirror(let name) = record.table { mirror = name }
+      switch record.table {
+      case .mirror(let name): mirror = name
+      case .hook(let name): hook = name
+      default: break
+      }
       name = record.name
       toml = record.toml
       origin = OriginDocument(record.origin)

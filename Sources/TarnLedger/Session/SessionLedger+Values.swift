@@ -1,0 +1,46 @@
+package import TarnCore
+
+extension SessionLedger {
+  /// The sources of facts about running tasks: the file's path, and the response and times that were not asked for before.
+  package struct Sources: Sendable {
+    package var path: @Sendable (Int64) -> String?
+    package var response: @Sendable (Int64) -> Response?
+    package var times: @Sendable (Int64) -> TaskTimes?
+    /// Called when the response of a task, with its serial number, is durable, before the next write.
+    package var noted: @Sendable (Int64, Int) -> Void
+
+    package init(
+      path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> Response?,
+      times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil },
+      noted: @escaping @Sendable (Int64, Int) -> Void = { _, _ in }
+    ) {
+      (self.path, self.response, self.times, self.noted) = (path, response, times, noted)
+    }
+  }
+
+  /// The response of a server, and what followed from it.
+  package struct Response: Sendable {
+    package var head: TaskResponse
+    /// The destination that a rule chose, and the inode of its directory; `nil` when no rule changed it.
+    package var to: (place: String, directory: UInt64)?
+    /// The serial number of the response within its task.
+    package var serial = 0
+
+    package init(_ head: TaskResponse) { self.head = head }
+  }
+
+  /// The result of adding a request.
+  package struct Added: Sendable, Equatable {
+    package var task: TaskRecord
+    /// True when a task with this URL and destination, or with this key, existed already.
+    package var wasThere: Bool
+  }
+
+  /// An intent that is left after a crash.
+  package struct Unfinished: Sendable, Equatable {
+    package var task: TaskRecord
+    package var inode: UInt64
+    package var size: UInt64
+    package var digest: String
+  }
+}
