@@ -44,7 +44,7 @@ import Testing
     let hook = { (name: String) in "[hook.\(name)]\ncommand = [\"true\"]\n" }
     try write(hook("chat") + hook("mail"), "tarn.toml")
     let shown = try tarn("config", "show", "--json", "--config", place.path + "/tarn.toml").output
-    #expect(shown.contains("\"hook\":\"chat\"") && shown.contains("\"hook\":\"mail\""), "\(shown)")
+    #expect(shown.contains("\"hook\" : \"chat\"") && shown.contains("\"hook\" : \"mail\""), "\(shown)")
   }
 
   private func options() throws -> [String: [String]] {

@@ -2,6 +2,8 @@ import Foundation
 import TarnCore
 import TarnCrypto
 import TarnEngine
+import TarnLedger
+import TarnRuntime
 import TestSupport
 import Testing
 
