@@ -120,6 +120,8 @@ package final class OwnWrites: Sendable {
     }
     guard note != nil || children != nil else { return false }
     let found = look(path)
+    // A file that was noted here and is gone was removed by somebody else, also where a directory stood before.
+    if found == nil, note?.identity != nil { return false }
     if let children, found == nil || found?.0.kind == .directory {
       guard (found?.permissions ?? Self.directoryMode) == Self.directoryMode else {
         tellForeign(path)

@@ -489,7 +489,7 @@ package struct Pass {
       try ports.engine.resubmit(writer.plan, after: transfers).wait()
       open = submission.stale
     }
-    for action in stop.isSet || submission.isUrgent ? [] : open {
+    for action in stop.isSet || submission.isSuperseded ? [] : open {
       observer.report(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
   }

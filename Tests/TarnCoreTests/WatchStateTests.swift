@@ -283,6 +283,7 @@ import Testing
     #expect(pauses.count > 3 && pauses.count < 12 && pauses == pauses.sorted(), "\(pauses)")
     // It is never forgotten, and said; and others do not wait.
     #expect(!book.isAsLeft && book.status.mode == "watching" && book.status.reason.hasPrefix("1 path that"))
+    #expect(book.contested?.path == path("log") && book.contested?.count == 1)
     book.receive(.dirty(path("other")), now: .at(2000), random: 0.5)
     #expect(book.begin(now: .at(2001)).contains(Region(path("other"), .itself)))
   }

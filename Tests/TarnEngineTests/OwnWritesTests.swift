@@ -41,6 +41,16 @@ import Testing
     #expect(!own.isOwn(path("a"), look: look(["a": (identity(1), 0o644)])))
   }
 
+  /// It took the place of a directory, whose files are gone as they should be.
+  @Test func aFileThatWasADirectoryIsNotGoneByItself() {
+    own.note(path("main/x"), nil)
+    own.note(path("main"), identity(1))
+    #expect(own.isOwn(path("main"), look: look(["main": (identity(1), 0o644)])))
+    #expect(!own.isOwn(path("main"), look: look([:])))
+    own.note(path("main"), nil)
+    #expect(own.isOwn(path("main"), look: look([:])))
+  }
+
   /// Its time of change is not known before it has its name; its mode is.
   @Test func aFileThatIsExpectedIsOwn() {
     own.expect(path("a"), identity(1))

@@ -115,6 +115,11 @@ extension Agent {
     } else if let trouble = watched?.trouble, document.lastFailure == nil, !isNew {
       document.state = "failing"
       document.lastFailure = trouble
+    } else if let (path, count) = watched?.book.contested, document.lastFailure == nil, !isNew {
+      document.state = "failing"
+      let others = count > 1 ? " and \(Units.count(count - 1, "other path"))" : ""
+      document.lastFailure =
+        "another program keeps changing \(path.printable)\(others); Tarn puts it right from time to time"
     }
     return document
   }

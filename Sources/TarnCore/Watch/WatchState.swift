@@ -140,6 +140,11 @@ package struct WatchState: Sendable {
     return notes
   }
 
+  /// A path that waits because it changes all the time, and how many there are. What is there is not known to be right.
+  package var contested: (path: RelativePath, count: Int)? {
+    held.keys.min().map { ($0, held.count) }
+  }
+
   // MARK: - Repairs
 
   /// True when no directory was found at its path. The folder is worth asking for as soon as a pass has been there.
