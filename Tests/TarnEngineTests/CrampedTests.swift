@@ -94,6 +94,17 @@ import Testing
     #expect(report.problems.last?.message.contains("can hold no more files") == true)
   }
 
+  /// Of a long list without sizes not each file is asked for once the disk is full.
+  @Test func aFullDiskIsNotAskedForEachFileOfAList() throws {
+    let world = disk(20_000)
+    world.rushes = true
+    for number in 0..<3_000 { want("f\(number)", 100, isTold: false, world) }
+    let report = try world.run()
+    #expect(world.files.count == 200 && report.counts.failed == 2_800)
+    #expect(report.problems.allSatisfy { $0.code == "no-space" })
+    #expect(world.server.requests.count < 1_500, "\(world.server.requests.count)")
+  }
+
   /// Others may take those that are left.
   @Test func whatHasBytesAndNoFileIsToldSo() throws {
     let world = World()

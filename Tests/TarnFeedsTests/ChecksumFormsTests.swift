@@ -147,6 +147,8 @@ import Testing
 
   @Test func harmlessLinesKeepNothingOutOfSync() {
     let text = """
+      $NetBSD: distinfo,v 1.3 2020/02/01 10:00:00 wiz Exp $
+
       TIMESTAMP = 1700000000
       a.iso: 1 bytes
       SHA256 (a.iso) = \(Self.sha256)

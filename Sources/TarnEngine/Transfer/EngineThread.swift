@@ -573,7 +573,8 @@ final class EngineThread {
     let needed = submission.needed(job.entry)
     // A file that has not changed needs no new file.
     let others = job.action.kind == .revalidate ? nil : state.active
-    guard submission.space.reserve(needed ?? 0, besides: others) else {
+    guard needed != nil || !submission.space.isTooFull, submission.space.reserve(needed ?? 0, besides: others)
+    else {
       return try perform(state.refused(id))
     }
     if isCopy { account.forgetFailure(of: job.entry.path) } else { account.tell(.action(job.action)) }

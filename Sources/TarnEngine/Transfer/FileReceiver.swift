@@ -150,7 +150,7 @@ final class FileReceiver: DownloadReceiver {
       } else if let said {
         // The kept bytes are already on the disk.
         let more = verdict == .append ? said - min(said, state.known?.kept ?? 0) : said
-        if context.space.reserve(more) {
+        if context.space.reserve(told: more) {
           state.reserved = more
         } else {
           state.failure = FolderFailure(.noSpace, context.space.refusal(more))

@@ -30,7 +30,12 @@ final class SpaceBudget: Sendable {
     var isDoubted = false
     /// The files that can be begun without another look at the disk, which can hold many times as many.
     var files = 0
+    /// The files in a row whose size only the response told, and that did not fit, and the smallest of these sizes.
+    var refused = 0
+    var leastRefused = UInt64.max
   }
+  /// So many refused files in a row are taken for proof that the others of unknown size do not fit either.
+  private static let mostRefused = 256
   /// The bytes that running jobs may still write, for several budgets of one disk.
   struct Promises: Sendable {
     fileprivate let bytes = Locked(UInt64(0))
@@ -90,6 +95,24 @@ final class SpaceBudget: Sendable {
     guard !isCovered, let files = try? folder.space().files else { return true }
     state.withLock { $0.files = Int(min(1024, (files - min(files, UInt64(others))) / 32)) }
     return files > others
+  }
+
+  /// Reserves bytes of a file whose size only the response told.
+  ///
+  /// - Returns: false when they do not fit; nothing is reserved then.
+  func reserve(told bytes: UInt64) -> Bool {
+    let fits = reserve(bytes)
+    state.withLock { state in
+      (state.refused, state.leastRefused) =
+        fits ? (0, .max) : (state.refused + 1, min(state.leastRefused, bytes))
+    }
+    return fits
+  }
+
+  /// True when files of unknown size are not worth asking for: none of many fit, and no more space is free than then.
+  var isTooFull: Bool {
+    let (refused, least) = state.withLock { ($0.refused, $0.leastRefused) }
+    return refused >= Self.mostRefused && available < least
   }
 
   /// Notes that the kernel refused to make or to fill a file for lack of room.

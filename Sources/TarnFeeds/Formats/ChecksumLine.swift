@@ -56,6 +56,8 @@ enum ChecksumLine: Equatable {
     if let size = sizeNote(line, isComment: false) { return size }
     if let kind = DigestKind(title: line) { return .title(kind) }
     if line.begins(with: "TIMESTAMP = ") { return .nothing }
+    // A keyword of CVS, as in NetBSD's distinfo.
+    if line.begins(with: "$"), line.last == UInt8(ascii: "$") { return .nothing }
     return holdsDigest(line) || beginsLikeOne(line) || isCut(line) ? .malformed : .text
   }
 
