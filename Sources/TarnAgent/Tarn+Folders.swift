@@ -414,8 +414,10 @@ extension Tarn {
   package func stepIfLost(_ names: [String]) -> String {
     let words = names.map(ShellWord.quote).joined(separator: " ")
     let what =
-      names.count == 1 ? "it back; to fetch all of it again" : "them back; to fetch all of them again"
-    return "move \(what): \(command("sync --recreate \(words)"))"
+      names.count == 1
+      ? "move it back, or write its new place as its folder into the settings; to fetch all of it again"
+      : "move them back, or write their new places as their folders into the settings; to fetch all of them again"
+    return "\(what): \(command("sync --recreate \(words)"))"
   }
 
   /// Refuses an empty folder where a mirror was, on another file system than the mirror's: that is not

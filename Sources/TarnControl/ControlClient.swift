@@ -105,7 +105,7 @@ package final class ControlClient: Sendable {
   }
 
   package func tasks(
-    of id: String, in states: [TaskState] = [], after number: Int64 = 0, limit: Int = ControlRoute.mostListed
+    of id: String, in states: [TaskState] = [], after number: Int64 = 0, limit: Int = ControlRoute.mostTasks
   ) throws -> TaskPage {
     try ask(
       .tasks,

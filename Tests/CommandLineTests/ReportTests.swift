@@ -66,6 +66,10 @@ import Testing
       folder = "\(place.path)/n"
       every = "1h"
       netrc = true
+      [hook.h]
+      command = ["/bin/true", "--token", "hush-argument", "--user", "ann:hush-user"]
+      [hook.p]
+      ping = "http://127.0.0.1:1/hush-ping/x"
 
       """, "tarn.toml")
     #expect(try run("sync", "m").status == 66)

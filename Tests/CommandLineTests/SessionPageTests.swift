@@ -99,7 +99,7 @@ import Testing
     let (wait, ask, end) = (names("Those that wait"), names("Those that ask"), names("Those that end"))
     let codes =
       DownloadFailure.Code.allCases.map(\.rawValue) + FolderFailure.Code.allCases.map(\.rawValue)
-      + ["http-401", "http-403"]
+      + ["http-401", "http-403", "unstable-source", "range-too-short", "is-a-directory"]
       + (400..<600).map { "http-\($0)" }.filter { TaskVerdict.judge($0) == .wait && !$0.hasPrefix("http-5") }
     for code in Set(codes).subtracting(Self.others) {
       #expect((wait + ask + end).contains(code), "\(code)")

@@ -34,14 +34,14 @@ final class AgentLossTests: AgentHouse {
       try waitUntil("it says what helps") {
         status = try tarn("status").output
         return status.contains(
-          "gone: the folders of one, two were moved or deleted; move them back; to fetch all of them again: "
+          "gone: the folders of one, two were moved or deleted; move them back, or write their new places "
             + "tarn sync --recreate one two --config ")
       }
       #expect(status.split(separator: "\n").count { $0.contains("one") } == 2, "\(status)")
       var card = ""
       try waitUntil("it says so of one") {
         card = try tarn("status", "one").output
-        return card.contains("  hint          move it back; to fetch all of it again: ")
+        return card.contains("  hint          move it back, or write its new place ")
       }
       #expect(!card.contains("next: "), "\(card)")
       #expect(try tarn("sync", "one", "two").status == 73)

@@ -26,7 +26,9 @@ import Testing
     answer.pause = (1_500_000, gate)
     bench.answer(name, answer)
     let task = try bench.add(name, change)
-    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    try bench.run(until: "the server has answered for \(name)") {
+      try bench.ledger.events(after: 0, limit: 99).contains { $0.task == task && $0.code == .response }
+    }
     return (task, gate)
   }
 
@@ -44,6 +46,89 @@ import Testing
     #expect(try bench.codes().contains(.cancelled))
     #expect(bench.files == [".tarn-s-2.part"])
     #expect(try bench.ledger.task(suspended)?.wish == nil)
+  }
+
+  /// The transfer stops only a moment after the first order.
+  @Test func aLaterOrderTakesThePlaceOfAnEarlierOne() throws {
+    let (task, first) = try beginPaused("a")
+    #expect(try bench.session.give(.suspend, task))
+    #expect(try !bench.session.give(.suspend, task), "it is so already")
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    first.open()
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished)
+
+    let (other, second) = try beginPaused("b")
+    #expect(try bench.session.give(.cancel(keeps: false), other))
+    #expect(try bench.add("b") == other)
+    second.open()
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: large))
+    try bench.finish(other)
+    #expect(try bench.state(other) == .finished && bench.files == ["a", "b"])
+    #expect(try !bench.codes().contains(.cancelled))
+  }
+
+  @Test func aRequestThatMayDoSomethingTwiceIsAskedAbout() throws {
+    let (task, gate) = try beginPaused("a") { $0.method = "POST" }
+    #expect(try bench.session.give(.suspend, task))
+    gate.open()
+    try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "interrupted")
+    #expect(try bench.codes().last == .needsRequest && bench.asked.withLock { $0.count } == 1)
+    let (moved, other) = try beginPaused("b") { $0.method = "POST" }
+    #expect(try bench.session.give(.move(to: bench.path + "/other/", nil), moved))
+    other.open()
+    try bench.run(until: "it asks") { try bench.state(moved) == .waiting }
+    #expect(bench.asked.withLock { $0.count } == 2)
+  }
+
+  /// The file is there already, and is another one by now.
+  @Test func anotherDigestIsAnotherFile() throws {
+    func digest(_ text: String) -> String { OpenSSLHashing().digest(.sha256, of: Array(text.utf8)).labelled }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array("one".utf8)))
+    let task = try bench.add("a") { $0.digest = digest("one") }
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(etag: "\"2\"", body: Array("two".utf8)))
+    #expect(try bench.add("a") { $0.digest = digest("two") } == task)
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == "two")
+    #expect(try bench.ledger.task(task)?.digest == digest("two"))
+  }
+
+  /// Its bytes go where the file goes.
+  @Test func whatWasMovedAndIsAddedAgainLeavesNothing() throws {
+    let (task, first) = try beginPaused("a")
+    var order = SessionOrder(.answer, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    first.open()
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: large)
+    answer.pause = (1_600_000, gate)
+    bench.answer("a", answer)
+    try bench.run(until: "it goes on there") {
+      try bench.state(task) == .running && bench.fileExists("other/.tarn-s-1.part")
+    }
+    #expect(try bench.session.give(.cancel(keeps: true), task))
+    gate.open()
+    try bench.run(until: "it has ended") { try bench.state(task)?.isEnd == true }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
+    #expect(try bench.add("a") == task)
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.files == ["a"])
+    #expect(!bench.fileExists("other/.tarn-s-1.part"))
+  }
+
+  @Test(arguments: ["h:80", "https://h", "u@h", ""]) func aHostIsANameAlone(host: String) throws {
+    var settings = SessionSettings()
+    settings.hosts = [HostTrust(host)]
+    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+    settings.hosts = [HostTrust("h"), HostTrust("H")]
+    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+    settings.hosts = [HostTrust("h"), HostTrust("::1"), HostTrust("10.0.0.1")]
+    try settings.validate()
   }
 
   /// The place that a rule named counts from then on.

@@ -250,6 +250,8 @@ final class DownloadSession: Sendable {
       _ = try ledger.finishQueued(known)
       return false
     }
+    // Another file is wanted than the one that is there: the server is asked for all of it.
+    let isOther = task.request.digest != nil && task.request.digest != task.digest
     guard let (destination, headers) = try open(task, known) else { return false }
     let network = downloaders.withLock { $0[$0.count - 1] }
     let work = TaskAtWork(
@@ -261,7 +263,8 @@ final class DownloadSession: Sendable {
     idleBytes.withLock { $0 -= min($0, work.kept) }
     guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
     let beginning = Beginning(
-      task: number, download: download(task, known, headers), ports: ports(destination, network.downloader))
+      task: number, download: download(task, isOther ? nil : known, headers),
+      ports: ports(destination, network.downloader))
     if EarlierBytes.areElsewhere(task) { bring(task, beginning) } else { try start(beginning) }
     return true
   }
@@ -288,7 +291,7 @@ final class DownloadSession: Sendable {
     // An order came while its earlier bytes were brought.
     if atWork.withLock({ $0[number]?.order != nil }) { return try ended(number, .stopped) }
     let running = engine.withLock { $0 }.start(
-      beginning.download, with: beginning.ports, observer: Responses(self)
+      beginning.download, with: beginning.ports, observer: TaskResponses(self)
     ) { [weak self] outcome in
       guard let self else { return }
       post(.ended(self, number, outcome))
@@ -388,27 +391,8 @@ final class DownloadSession: Sendable {
 
   // MARK: What the server says
 
-  /// Receives the answers of servers.
-  private final class Responses: ResponseObserver {
-    private let session: DownloadSession
-
-    init(_ session: DownloadSession) { self.session = session }
-
-    func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict {
-      session.responded(path.task, head)
-    }
-
-    func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure? {
-      session.grew(path.task, to: bytes)
-    }
-
-    func refused(_ path: RelativePath, body: [UInt8]) {
-      session.atWork.withLock { $0[path.task]?.body = String(decoding: body, as: UTF8.self) }
-    }
-  }
-
   /// Takes the head of an answer. Runs on the network's thread.
-  private func responded(_ task: Int64, _ head: ResponseHead) -> ResponseVerdict {
+  func responded(_ task: Int64, _ head: ResponseHead) -> ResponseVerdict {
     guard let work = atWork.withLock({ $0[task] }) else { return .usual }
     let rule = ((work.request.rules ?? []) + (settings.rules ?? [])).first { $0.fits(head) }
     // 416: the partial file has all of it already.
@@ -458,7 +442,11 @@ final class DownloadSession: Sendable {
     return verdict
   }
 
-  private func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
+  func refused(_ task: Int64, body: [UInt8]) {
+    atWork.withLock { $0[task]?.body = String(decoding: body, as: UTF8.self) }
+  }
+
+  func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
     let order = overQuota(task, bytes)
     atWork.withLock { tasks in
       tasks[task]?.size = order == nil ? bytes : 0
@@ -608,10 +596,12 @@ final class DownloadSession: Sendable {
   ///
   /// - Returns: whether there was anything to do.
   func give(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
+    var isRepeated = false
     if let wish = order.wish, atWork.withLock({ $0[number] != nil }) {
       // It is obeyed when the transfer has stopped, also when the agent is killed before.
       try ledger.update(number) { task in
         guard task.state == .running else { return nil }
+        isRepeated = task.wish == wish
         var task = task
         task.wish = wish
         return (task, [])
@@ -622,7 +612,7 @@ final class DownloadSession: Sendable {
       return (tasks[number] != nil, tasks[number]?.download)
     }
     download?.cancel()
-    if isAtWork { return true }
+    if isAtWork { return !isRepeated }
     return try obey(order, number)
   }
 
@@ -673,7 +663,14 @@ final class DownloadSession: Sendable {
   func queue(_ numbers: [Int64], from states: [TaskState]) throws(LedgerFailure) -> [Int64] {
     let terms = terms
     return try ledger.update(numbers) { task in
+      if task.state == .running, task.isBound(for: states) {
+        // Its transfer is being stopped. It is queued when that is done.
+        var task = task
+        task.wish = .goOn
+        return (task, [])
+      }
       guard states.contains(task.state) else { return nil }
+      if task.state == .suspended { return task.resumed(terms) }
       var task = task
       let isNew = task.state.isEnd
       task.attempts = 0
@@ -781,16 +778,19 @@ final class DownloadSession: Sendable {
   private func obey(_ order: Order, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
     let terms = terms
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
+    var dropped: Set<Int64> = []
     let changed = try ledger.update(numbers) { task in
+      // A later wish for a running task is in its record.
+      let wish = order.wish.map { task.wish ?? $0 }
+      if wish == .cancel(keeps: false) { dropped.insert(task.number) }
       switch order {
-      case .suspend, .cancel, .move: return order.wish.flatMap { task.obeying($0, terms) }
+      case .suspend, .cancel, .move: return wish.flatMap { task.obeying($0, terms) }
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
       case .fail: return nil
       }
     }
-    guard case .cancel(let keeps) = order, !keeps else { return changed.count }
-    for task in changed {
+    for task in changed where dropped.contains(task.number) {
       let wasAtWork = atWork.withLock { $0[task.number] != nil }
       guard wasAtWork || task.directory != nil else { continue }
       try partialFiles.remove(task)

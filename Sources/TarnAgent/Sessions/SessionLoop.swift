@@ -28,16 +28,15 @@ final class SessionLoop: Sendable {
   private let state = LockedCondition(State())
   private let clock: any Clock
   private let thread = Locked<WorkerThread?>(nil)
+
   /// Called when a session has changed, with the failure when its ledger cannot be written. Runs on the
   /// loop's thread.
-  private let changed: @Sendable (DownloadSession, LedgerFailure?) -> Void
+  typealias Changed = @Sendable (DownloadSession, LedgerFailure?) -> Void
 
-  init(clock: any Clock, changed: @escaping @Sendable (DownloadSession, LedgerFailure?) -> Void) {
-    (self.clock, self.changed) = (clock, changed)
-  }
+  init(clock: any Clock) { self.clock = clock }
 
-  func start() throws(ThreadFailure) {
-    let made = try WorkerThread.start(name: "tarn-sessions") { [self] in run() }
+  func start(changed: @escaping Changed) throws(ThreadFailure) {
+    let made = try WorkerThread.start(name: "tarn-sessions") { [self] in run(changed) }
     thread.withLock { $0 = made }
   }
 
@@ -50,7 +49,7 @@ final class SessionLoop: Sendable {
     thread.withLock { $0.take() }?.join()
   }
 
-  private func run() {
+  private func run(_ changed: Changed) {
     /// The sessions that have something to do, each with the latest time for it.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
     /// The sessions that are to be advanced at a requested time.
@@ -72,12 +71,12 @@ final class SessionLoop: Sendable {
           touched[ObjectIdentifier(session)] = nil
           (due[ObjectIdentifier(session)], later[ObjectIdentifier(session)]) = (nil, nil)
         case .brought(let session, let beginning):
-          handle(session) { () throws(LedgerFailure) in try session.start(beginning) }
+          handle(session, changed) { () throws(LedgerFailure) in try session.start(beginning) }
         case .responded(let session, let task):
-          handle(session) { () throws(LedgerFailure) in try session.noteResponse(task) }
+          handle(session, changed) { () throws(LedgerFailure) in try session.noteResponse(task) }
           changed(session, nil)
         case .ended(let session, let task, let outcome):
-          handle(session) { () throws(LedgerFailure) in try session.ended(task, outcome) }
+          handle(session, changed) { () throws(LedgerFailure) in try session.ended(task, outcome) }
           touched[ObjectIdentifier(session)] = session
         }
       }
@@ -90,7 +89,7 @@ final class SessionLoop: Sendable {
       for (key, session) in touched {
         // A ledger that cannot be written now may be writable later.
         due[key] = (session, clock.time.adding(seconds: Self.retryTime))
-        handle(session) { () throws(LedgerFailure) in
+        handle(session, changed) { () throws(LedgerFailure) in
           due[key] = try session.advance().map { (session, $0) }
         }
         changed(session, nil)
@@ -98,7 +97,9 @@ final class SessionLoop: Sendable {
     }
   }
 
-  private func handle(_ session: DownloadSession, _ body: () throws(LedgerFailure) -> Void) {
+  private func handle(
+    _ session: DownloadSession, _ changed: Changed, _ body: () throws(LedgerFailure) -> Void
+  ) {
     do throws(LedgerFailure) {
       try body()
     } catch {

@@ -35,33 +35,16 @@ final class Sessions: SessionPort {
   /// Lets only one thread make or forget a session at a time.
   private let making = Turns()
   private let loop: SessionLoop
-  private let changes: Changes
   private let waker: Waker
-
-  /// Passes on what the loop reports.
-  private final class Changes: Sendable {
-    private let receiver = Locked<(@Sendable (DownloadSession, LedgerFailure?) -> Void)?>(nil)
-
-    func attach(_ receiver: @escaping @Sendable (DownloadSession, LedgerFailure?) -> Void) {
-      self.receiver.withLock { $0 = receiver }
-    }
-
-    func tell(_ session: DownloadSession, _ failure: LedgerFailure?) {
-      receiver.withLock { $0 }?(session, failure)
-    }
-  }
 
   /// - Throws: the reason why the thread of sessions cannot be made.
   init(directory: String, socket: String?, pool: DownloaderPool, log: Logger, clock: any Clock)
     throws(ThreadFailure)
   {
     (self.directory, self.pool, self.log, self.clock) = (directory, pool, log, clock)
-    let changes = Changes()
-    self.changes = changes
-    loop = SessionLoop(clock: clock) { session, failure in changes.tell(session, failure) }
+    loop = SessionLoop(clock: clock)
     waker = Waker(socket: socket)
-    try loop.start()
-    changes.attach { [weak self] session, failure in self?.changed(session, failure) }
+    try loop.start { [weak self] session, failure in self?.changed(session, failure) }
   }
 
   /// Opens the sessions that earlier agents left; their tasks continue.
@@ -391,6 +374,9 @@ final class Sessions: SessionPort {
       throw ControlFailure(
         .notFound, code: "no-such-task", "session '\(session.id)' has no task \(task)",
         hint: "'tarn session show \(session.id)' lists them")
+    }
+    if order.verb == .first, order.task == nil {
+      throw ControlFailure(.usage, code: "usage", "'task' is missing: which one goes first")
     }
     let changed = try carryOut(order, session)
     loop.post(.wake(session))

@@ -74,11 +74,7 @@ extension Tarn {
     // The ends of an earlier run were reported then.
     let told = Locked(try ledger.lastEvent())
     let failure = Locked<LedgerFailure?>(nil)
-    let loop = SessionLoop(clock: SystemClock()) { session, fault in
-      if let fault { failure.withLock { $0 = $0 ?? fault } }
-      let isOver = (try? session.tell(endsAfter: told, ended)) ?? true
-      if isOver || fault != nil { ends.change { $0 = true } }
-    }
+    let loop = SessionLoop(clock: SystemClock())
     let session = try DownloadSession(
       id: id, ledger: ledger,
       folder: SessionFolder(id: id, names: FinalNames(), hashing: OpenSSLHashing()),
@@ -89,7 +85,11 @@ extension Tarn {
       session.close()
       loop.end()
     }
-    try loop.start()
+    try loop.start { session, fault in
+      if let fault { failure.withLock { $0 = $0 ?? fault } }
+      let isOver = (try? session.tell(endsAfter: told, ended)) ?? true
+      if isOver || fault != nil { ends.change { $0 = true } }
+    }
     let added = try session.add(request.tasks)
     progress.expect(files: added.count)
     for known in added where known.task.state == .finished { ended(known.task) }

@@ -97,3 +97,18 @@ extension DownloadSession {
     case short(retries: Int)
   }
 }
+
+/// Receives the answers of servers for a session.
+final class TaskResponses: ResponseObserver {
+  private let session: DownloadSession
+
+  init(_ session: DownloadSession) { self.session = session }
+
+  func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict {
+    session.responded(path.task, head)
+  }
+
+  func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure? { session.grew(path.task, to: bytes) }
+
+  func refused(_ path: RelativePath, body: [UInt8]) { session.refused(path.task, body: body) }
+}

@@ -277,7 +277,14 @@ package struct SessionSettings: Codable, Sendable, Equatable {
     try limits?.validate()
     try TaskRequest.validate(headers: headers)
     for rule in rules ?? [] { try rule.validate() }
+    var names: Set<String> = []
     for host in hosts ?? [] {
+      let name = host.host.lowercased()
+      let colons = name.count { $0 == ":" }
+      if name.isEmpty || name.contains("/") || name.contains("@") || colons == 1 || name.contains("]") {
+        throw refuse("\(Printable.escape(host.host)) is no name or address of a host, without a port")
+      }
+      if !names.insert(name).inserted { throw refuse("\(Printable.escape(host.host)) is there twice") }
       if host.pins?.allSatisfy({ $0.hasPrefix("sha256//") }) == false {
         throw refuse(
           "a pin of \(Printable.escape(host.host)) is sha256// and the digest of a public key in Base64")

@@ -54,6 +54,7 @@ extension TaskRecord {
     guard !state.isEnd else { return nil }
     var task = self
     task.move(to: to, existing)
+    guard !needsOrder else { return task.unanswered(terms) }
     task.enterQueue(terms)
     return (task, [])
   }
@@ -61,8 +62,45 @@ extension TaskRecord {
   package func suspended(_ terms: TaskTerms) -> Transition? {
     guard state.isOpen else { return nil }
     var task = self
+    let isUnanswered = needsOrder
     task.enter(.suspended, terms)
+    if isUnanswered { (task.code, task.message) = (Self.interruptedCode, Self.interruptedMessage) }
     return (task, [])
+  }
+
+  /// Queues a suspended task, or one whose transfer was stopped.
+  package func resumed(_ terms: TaskTerms) -> Transition? {
+    guard !state.isEnd else { return nil }
+    var task = self
+    guard !needsOrder else { return task.unanswered(terms) }
+    task.attempts = 0
+    task.fresh = terms.now
+    task.enterQueue(terms)
+    return (task, [])
+  }
+
+  /// The code of a task whose request may have reached the server, and must not be sent again without an order.
+  package static let interruptedCode = "interrupted"
+  private static let interruptedMessage =
+    "its request may have reached the server, and to send it again may do something twice"
+
+  /// True when its request may have reached the server, and must not be repeated silently.
+  private var needsOrder: Bool {
+    guard !request.isRepeatable else { return false }
+    switch state {
+    case .running: return true
+    case .waiting: return ![Self.delayed, Self.stale].contains(code)
+    case .suspended: return code == Self.interruptedCode
+    case .queued, .finished, .failed, .cancelled: return false
+    }
+  }
+
+  /// Lets the task wait for somebody who orders that its request is sent again.
+  private func unanswered(_ terms: TaskTerms) -> Transition {
+    var task = self
+    task.enter(.waiting, terms)
+    (task.code, task.message, task.nextAttempt) = (Self.interruptedCode, Self.interruptedMessage, nil)
+    return (task, [SessionEvent(.needsRequest, time: terms.now, of: task)])
   }
 
   package func cancelled(_ terms: TaskTerms) -> Transition? {
@@ -82,11 +120,7 @@ extension TaskRecord {
       task.enter(.queued, terms)
       return (task, [])
     }
-    task.enter(.waiting, terms)
-    (task.code, task.message) = (
-      "interrupted", "the agent ended while it ran, and to send it again may do something twice"
-    )
-    return (task, [SessionEvent(.needsRequest, time: terms.now, of: task)])
+    return task.unanswered(terms)
   }
 
   package static let timeOver = (
@@ -103,4 +137,37 @@ extension TaskRecord {
       ? Self.timeOver : ("no-progress", "not a byte of it has come for as long as it may take")
     return (task, [SessionEvent(.failed, time: terms.now, of: task)])
   }
+
+  /// Handles a request that is handed over again, with the URL and the destination that the task was added with. A task that has
+  /// failed or was cancelled is queued once more.
+  ///
+  /// - Parameter takesAll: true to give a task that is not running the whole request; otherwise it only gets another digest.
+  /// - Returns: whether the task has changed.
+  package mutating func renew(with request: TaskRequest, _ terms: TaskTerms, takesAll: Bool) -> Bool {
+    let key = self.request.key ?? request.key
+    defer { self.request.key = key }
+    switch state {
+    case .failed, .cancelled:
+      // Its bytes may be at another place, where it was sent since.
+      move(to: request.to, request.existing)
+      (self.request, attempts, fresh) = (request, 0, terms.now)
+      begin(request.first, terms)
+      return true
+    case .running:
+      let isCancelled = isBound(for: [.cancelled])
+      if isCancelled { wish = .goOn }
+      return isCancelled || key != self.request.key
+    case .suspended, .queued, .waiting, .finished:
+      let isOther = request.digest != nil && request.digest != self.request.digest
+      let place = self.request.to
+      if takesAll { self.request = request }
+      if takesAll || isOther { (self.request.digest, self.request.to) = (request.digest, place) }
+      return takesAll || isOther || key != self.request.key
+    }
+  }
+}
+
+extension TaskRequest {
+  /// The state that the task begins with.
+  package var first: TaskState { suspended == true ? .suspended : .queued }
 }

@@ -20,6 +20,8 @@ package enum TaskVerdict: Sendable, Equatable {
   }
 
   private static func judge(_ code: String, _ wrongContents: Int) -> TaskVerdict {
+    // Codes of the engine: the server's version changes, or hardly any of it comes.
+    if ["unstable-source", "range-too-short"].contains(code) { return .wait }
     if code == TaskRecord.held || code == "credential-not-readable" { return .ask }
     if let status = HTTPStatus(name: code) {
       // These include the statuses of proxies, 520 to 530.

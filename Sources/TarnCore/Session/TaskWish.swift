@@ -5,6 +5,8 @@ package enum TaskWish: Codable, Sendable, Equatable {
   case cancel(keeps: Bool)
   /// The file gets another destination.
   case move(to: String, TaskRequest.Existing?)
+  /// The task goes on, although an earlier wish has stopped its transfer.
+  case goOn
 }
 
 extension TaskRecord {
@@ -14,6 +16,16 @@ extension TaskRecord {
     case .suspend: suspended(terms)
     case .cancel: cancelled(terms)
     case .move(let to, let existing): moved(to: to, existing, terms)
+    case .goOn: resumed(terms)
+    }
+  }
+
+  /// True when a wish stops the transfer of a running task, and the task would get one of these states.
+  package func isBound(for states: [TaskState]) -> Bool {
+    switch wish {
+    case .suspend: states.contains(.suspended)
+    case .cancel: states.contains(.cancelled)
+    case .move, .goOn, nil: false
     }
   }
 }

@@ -46,6 +46,8 @@ struct Attempts {
 
   let action: Action
   let entry: Entry
+  /// True to keep the bytes of a file that does not fit.
+  var keepsWithoutRoom = false
   /// The policy for asking all sources again.
   private let retry: RetryPolicy
   /// The randomness for the length of pauses.
@@ -190,7 +192,7 @@ struct Attempts {
     case .network(let failure, _, _):
       // The file is larger than the space that was free.
       if failure.code == .tooLarge, entry.size == nil {
-        discard()
+        if !keepsWithoutRoom { discard() }
         return .lacksSpace(nil)
       }
       // These bytes may be the whole file or only its beginning.
@@ -278,9 +280,9 @@ struct Attempts {
         climb()
         return .ask(told: nil)
       }
-    // A file that does not fit must not keep others from fitting.
+    // In a mirror, a file that does not fit must not keep others from fitting.
     case .noSpace, .quota:
-      discard()
+      if !keepsWithoutRoom { discard() }
       return .lacksSpace(failure)
     default: return .fail(failure)
     }

@@ -573,8 +573,7 @@ final class EngineThread {
     let needed = submission.needed(job.entry)
     // A file that has not changed needs no new file.
     let others = job.action.kind == .revalidate ? nil : state.active
-    guard needed != nil || !submission.space.isTooFull, submission.space.reserve(needed ?? 0, besides: others)
-    else {
+    guard submission.space.reserve(needed, besides: others) else {
       return try perform(state.refused(id))
     }
     if isCopy { account.forgetFailure(of: job.entry.path) } else { account.tell(.action(job.action)) }
@@ -645,6 +644,7 @@ final class EngineThread {
       submission.leavePartial(job)
       account.fail(job.entry, code: job.failure?.code ?? "", message: job.failure?.message ?? "")
     case .noSpace:
+      submission.leavePartial(job)
       let message = submission.space.refusal(submission.needed(job.entry))
       account.fail(job.entry, code: FolderFailure.Code.noSpace.rawValue, message: message)
     case .cancelled, .paused:

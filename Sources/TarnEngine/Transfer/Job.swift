@@ -41,6 +41,7 @@ final class Job {
     self.ordinal = ordinal
     self.lane = lane
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
+    attempts.keepsWithoutRoom = submission.client.keepsFailed
   }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
@@ -66,6 +67,7 @@ final class Job {
   /// Resets the job as if nothing had been requested. Its partial file is gone.
   func beginAnew() {
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
+    attempts.keepsWithoutRoom = submission.client.keepsFailed
     (failure, isRefusedByKernel) = (nil, false)
   }
 }

@@ -64,9 +64,13 @@ final class SpaceBudget: Sendable {
 
   /// Reserves bytes.
   ///
-  /// - Parameter others: the number of running jobs that may each make another file; `nil` when this job makes none.
+  /// - Parameters:
+  ///   - bytes: `nil` for a file of unknown size, for which nothing is reserved.
+  ///   - others: the number of running jobs that may each make another file; `nil` when this job makes none.
   /// - Returns: false when they do not fit; nothing is reserved then.
-  func reserve(_ bytes: UInt64, besides others: Int? = nil) -> Bool {
+  func reserve(_ bytes: UInt64?, besides others: Int? = nil) -> Bool {
+    if bytes == nil, isTooFull { return false }
+    let bytes = bytes ?? 0
     if let others, !canHoldFile(besides: others) { return false }
     let isDoubted = state.withLock(\.isDoubted)
     guard bytes > 0 || isDoubted else { return true }
@@ -110,7 +114,7 @@ final class SpaceBudget: Sendable {
   }
 
   /// True when files of unknown size are not worth asking for: none of many fit, and no more space is free than then.
-  var isTooFull: Bool {
+  private var isTooFull: Bool {
     let (refused, least) = state.withLock { ($0.refused, $0.leastRefused) }
     return refused >= Self.mostRefused && available < least
   }

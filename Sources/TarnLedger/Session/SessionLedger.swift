@@ -141,30 +141,14 @@ package final class SessionLedger: TransferLedger {
     if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
       return Added(task: known, wasThere: true)
     }
-    let state: TaskState = request.suspended == true ? .suspended : .queued
-    if var known = try task(
-      "url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
-    {
-      if known.state == .failed || known.state == .cancelled {
-        (known.request, known.attempts, known.fresh) = (request, 0, terms.now)
-        known.begin(state, terms)
-        try TaskRows.write(known, connection)
-      } else if known.state != .running, renews || known.request.digest == nil && request.digest != nil {
-        let place = known.request.to
-        let key = known.request.key
-        if renews { known.request = request }
-        (known.request.digest, known.request.to) = (request.digest, place)
-        known.request.key = key ?? request.key
-        try TaskRows.write(known, connection)
-      } else if known.request.key == nil, request.key != nil {
-        known.request.key = request.key
-        try TaskRows.write(known, connection)
-      }
+    let asked = try task("url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
+    if var known = asked {
+      if known.renew(with: request, terms, takesAll: renews) { try TaskRows.write(known, connection) }
       return Added(task: known, wasThere: true)
     }
     var record = TaskRecord(number: 0, state: .suspended, request: request, added: terms.now)
     record.path = place(request)
-    record.begin(state, terms)
+    record.begin(request.first, terms)
     let next = try connection.first(
       "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'"
     ) {

@@ -14,7 +14,7 @@ struct AddCommand: ParsableCommand {
       Examples:
         tarn add https://example.org/iso/SHA256SUMS ~/iso
         tarn add --every 6h --delete https://example.org/pub/ ~/pub
-        tarn add --name show --keep 20 https://example.org/feed.xml ~/show
+        tarn add --name show --keep 20 --delete https://example.org/feed.xml ~/show
         tarn add --schedule '*-*-* 03:00' https://example.org/pub/ ~/pub
 
       It reads the feed, and checks the settings as 'tarn config check' does. Then it writes one file into \

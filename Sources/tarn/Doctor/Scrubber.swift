@@ -141,6 +141,7 @@ extension Scrubber {
         if let path = place.path(credentials: credentials) { learn(file: path, of: name) }
       }
     }
+    for hook in loaded.settings?.hooks ?? [] { learn(hook.way) }
     for folder in session.tarn.knownFolders() {
       guard let known = try? session.tarn.remembered(folder: folder) else { continue }
       if let feed = known.feed { learn(address: feed) }
@@ -156,6 +157,23 @@ extension Scrubber {
       where word.contains("://") {
         learn(address: String(word))
       }
+    }
+  }
+
+  /// Learns the arguments of a hook's program, and the path of its address: at many services that is the password.
+  private mutating func learn(_ way: HookSettings.Way) {
+    switch way {
+    case .command(let words):
+      for word in words.dropFirst() where !word.hasPrefix("-") || word.contains("=") {
+        learn(word)
+        if let value = word.split(separator: "=", maxSplits: 1).dropFirst().first { learn(String(value)) }
+      }
+    case .webhook(.url(let address)), .ping(.url(let address)):
+      learn(address: address)
+      guard let mark = address.firstRange(of: "://") else { return }
+      let path = address[mark.upperBound...].drop { $0 != "/" }
+      learn(String(path.dropFirst()))
+    case .webhook(.secret), .ping(.secret): break
     }
   }
 
