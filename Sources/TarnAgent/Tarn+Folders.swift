@@ -415,8 +415,8 @@ extension Tarn {
     let words = names.map(ShellWord.quote).joined(separator: " ")
     let what =
       names.count == 1
-      ? "move it back, or write its new place as its folder into the settings; to fetch all of it again"
-      : "move them back, or write their new places as their folders into the settings; to fetch all of them again"
+      ? "move it back, or change its folder in the settings; to fetch all of it again"
+      : "move them back, or change their folders in the settings; to fetch all of them again"
     return "\(what): \(command("sync --recreate \(words)"))"
   }
 

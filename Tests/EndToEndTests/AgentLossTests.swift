@@ -34,14 +34,15 @@ final class AgentLossTests: AgentHouse {
       try waitUntil("it says what helps") {
         status = try tarn("status").output
         return status.contains(
-          "gone: the folders of one, two were moved or deleted; move them back, or write their new places "
-            + "tarn sync --recreate one two --config ")
+          "gone: the folders of one, two were moved or deleted; move them back, or change their folders in the "
+            + "settings; to fetch all of them again: tarn sync --recreate one two --config ")
       }
       #expect(status.split(separator: "\n").count { $0.contains("one") } == 2, "\(status)")
       var card = ""
       try waitUntil("it says so of one") {
         card = try tarn("status", "one").output
-        return card.contains("  hint          move it back, or write its new place ")
+        return card.contains(
+          "  hint          move it back, or change its folder in the settings; to fetch all of it again: ")
       }
       #expect(!card.contains("next: "), "\(card)")
       #expect(try tarn("sync", "one", "two").status == 73)

@@ -24,7 +24,6 @@ final class DownloadSession: Sendable {
   private let promises: SpacePromises
   private let patience: Patience
   private let atWork = Locked<[Int64: TaskAtWork]>([:])
-  /// The settings that the ledger holds.
   private let stored: Locked<SessionSettings>
   private let age: Locked<SessionAge>
   /// The time of the next upkeep, in seconds of the session's age.
@@ -719,7 +718,8 @@ final class DownloadSession: Sendable {
       (task.request.url, task.request.headers) = (request.url, request.headers)
       if let released { task.request.rules = released }
       task.fresh = terms.now
-      if task.state == .waiting { task.enterQueue(terms) }
+      // An answer begins it now; another destination alone does not.
+      if task.state == .waiting { order.to == nil ? task.enter(.queued, terms) : task.enterQueue(terms) }
       if task.state.isEnd { task.begin(.queued, terms) }
       if task.state == .queued { task.attempts = 0 }
       return (task, [])
