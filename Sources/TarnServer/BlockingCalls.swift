@@ -1,6 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
-internal import TarnCore
+package import TarnCore
 internal import TarnRuntime
 
 /// Runs the agent's calls, which may block, on threads of their own: never on an event loop or the pool of Swift's tasks.
@@ -79,5 +79,5 @@ final class BlockingCalls: Sendable {
 }
 
 extension ControlFailure {
-  static let stopping = ControlFailure(.unavailable, code: "stopping", "the agent is ending")
+  package static let stopping = ControlFailure(.unavailable, code: "stopping", "the agent is ending")
 }

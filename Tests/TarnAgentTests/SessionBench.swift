@@ -121,5 +121,20 @@ final class SessionBench {
     return task
   }
 
+  /// A task whose transfer stands still after 1.5 MB.
+  func beginPaused(
+    _ name: String, _ change: (inout TaskRequest) -> Void = { _ in }
+  ) throws -> (task: Int64, gate: AnswerGate) {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20))
+    answer.pause = (1_500_000, gate)
+    self.answer(name, answer)
+    let task = try add(name, change)
+    try run(until: "the server has answered for \(name)") {
+      try ledger.events(after: 0, limit: 99).contains { $0.task == task && $0.code == .response }
+    }
+    return (task, gate)
+  }
+
   func fileExists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: "\(path)/\(name)") }
 }

@@ -106,13 +106,7 @@ import Testing
 
   /// The bytes are kept, and go along to another place.
   @Test func aPlaceThatIsGoneKeepsTheBytes() throws {
-    let body = Array(repeating: UInt8(7), count: 2 << 20)
-    let gate = AnswerGate()
-    var answer = FakeAnswer(etag: "\"1\"", body: body)
-    answer.pause = (1_500_000, gate)
-    bench.answer("a", answer)
-    let task = try bench.add("a")
-    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    let (task, gate) = try bench.beginPaused("a")
     // Somebody else takes the name meanwhile.
     try "mine".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
     gate.open()
@@ -121,8 +115,8 @@ import Testing
     var order = SessionOrder(.retry, task: task)
     order.to = bench.path + "/other/b"
     #expect(try bench.session.answer(order, task))
-    answer.pause = nil
-    bench.answer("a", answer)
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body))
     try bench.finish(task)
     #expect(try bench.state(task) == .finished)
     #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/other/b")) == Data(body))

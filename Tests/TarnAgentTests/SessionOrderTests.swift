@@ -17,27 +17,12 @@ import Testing
 
   init() throws { bench = try SessionBench() }
 
-  /// A task whose transfer stands still after 1.5 MB.
-  private func beginPaused(
-    _ name: String, _ change: (inout TaskRequest) -> Void = { _ in }
-  ) throws -> (task: Int64, gate: AnswerGate) {
-    let gate = AnswerGate()
-    var answer = FakeAnswer(etag: "\"1\"", body: large)
-    answer.pause = (1_500_000, gate)
-    bench.answer(name, answer)
-    let task = try bench.add(name, change)
-    try bench.run(until: "the server has answered for \(name)") {
-      try bench.ledger.events(after: 0, limit: 99).contains { $0.task == task && $0.code == .response }
-    }
-    return (task, gate)
-  }
-
   /// The agent ends before the transfer does.
   @Test func anOrderToARunningTaskOutlivesTheAgent() throws {
-    let (cancelled, first) = try beginPaused("a")
+    let (cancelled, first) = try bench.beginPaused("a")
     #expect(try bench.session.give(.cancel(keeps: false), cancelled))
     #expect(try bench.ledger.task(cancelled)?.wish == .cancel(keeps: false))
-    let (suspended, second) = try beginPaused("b")
+    let (suspended, second) = try bench.beginPaused("b")
     #expect(try bench.session.give(.suspend, suspended))
     try bench.reopen()
     first.open()
@@ -50,7 +35,7 @@ import Testing
 
   /// The transfer stops only a moment after the first order.
   @Test func aLaterOrderTakesThePlaceOfAnEarlierOne() throws {
-    let (task, first) = try beginPaused("a")
+    let (task, first) = try bench.beginPaused("a")
     #expect(try bench.session.give(.suspend, task))
     #expect(try !bench.session.give(.suspend, task), "it is so already")
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
@@ -59,7 +44,7 @@ import Testing
     try bench.finish(task)
     #expect(try bench.state(task) == .finished)
 
-    let (other, second) = try beginPaused("b")
+    let (other, second) = try bench.beginPaused("b")
     #expect(try bench.session.give(.cancel(keeps: false), other))
     #expect(try bench.add("b") == other)
     second.open()
@@ -70,14 +55,14 @@ import Testing
   }
 
   @Test func aRequestThatMayDoSomethingTwiceIsAskedAbout() throws {
-    let (task, gate) = try beginPaused("a") { $0.method = "POST" }
+    let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
     #expect(try bench.session.give(.suspend, task))
     gate.open()
     try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "interrupted")
     #expect(try bench.codes().last == .needsRequest && bench.asked.withLock { $0.count } == 1)
-    let (moved, other) = try beginPaused("b") { $0.method = "POST" }
+    let (moved, other) = try bench.beginPaused("b") { $0.method = "POST" }
     #expect(try bench.session.give(.move(to: bench.path + "/other/", nil), moved))
     other.open()
     try bench.run(until: "it asks") { try bench.state(moved) == .waiting }
@@ -99,7 +84,7 @@ import Testing
 
   /// Its bytes go where the file goes.
   @Test func whatWasMovedAndIsAddedAgainLeavesNothing() throws {
-    let (task, first) = try beginPaused("a")
+    let (task, first) = try bench.beginPaused("a")
     var order = SessionOrder(.answer, task: task)
     order.to = bench.path + "/other/b"
     #expect(try bench.session.answer(order, task))
@@ -167,7 +152,7 @@ import Testing
   /// All bytes are there, so that no server names the file again.
   @Test func aWholeFileThatGoesToAFolderKeepsItsName() throws {
     let digest = OpenSSLHashing().digest(.sha256, of: large).labelled
-    let (task, gate) = try beginPaused("a") { $0.digest = digest }
+    let (task, gate) = try bench.beginPaused("a") { $0.digest = digest }
     try "mine".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
     gate.open()
     try bench.finish(task)
@@ -192,7 +177,7 @@ import Testing
 
   /// Nobody waits ten minutes for the next upkeep.
   @Test func aRunningTaskEndsWhenItsTimeIsOver() throws {
-    let (task, gate) = try beginPaused("a") { request in
+    let (task, gate) = try bench.beginPaused("a") { request in
       request.limits = TaskLimits()
       request.limits?.whole = 30
     }

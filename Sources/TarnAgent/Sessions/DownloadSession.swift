@@ -24,6 +24,7 @@ final class DownloadSession: Sendable {
   private let promises: SpacePromises
   private let patience: Patience
   private let atWork = Locked<[Int64: TaskAtWork]>([:])
+  /// The settings that the ledger holds.
   private let stored: Locked<SessionSettings>
   private let age: Locked<SessionAge>
   /// The time of the next upkeep, in seconds of the session's age.
@@ -266,13 +267,6 @@ final class DownloadSession: Sendable {
       ports: ports(destination, network.downloader))
     if EarlierBytes.areElsewhere(task) { bring(task, beginning) } else { try start(beginning) }
     return true
-  }
-
-  /// The parts that a task begins with.
-  struct Beginning: Sendable {
-    let task: Int64
-    let download: SingleDownload
-    let ports: SingleDownload.Ports
   }
 
   private func bring(_ task: TaskRecord, _ beginning: Beginning) {
@@ -607,7 +601,8 @@ final class DownloadSession: Sendable {
       }
     }
     let (isAtWork, download) = atWork.withLock { tasks in
-      tasks[number]?.order = order
+      // What a client wants goes before what the session decides.
+      if order.wish != nil || tasks[number]?.order == nil { tasks[number]?.order = order }
       return (tasks[number] != nil, tasks[number]?.download)
     }
     download?.cancel()

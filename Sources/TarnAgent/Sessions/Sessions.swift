@@ -127,8 +127,7 @@ final class Sessions: SessionPort {
 
   /// - Throws: `stopping` while the agent ends: the next agent has all sessions.
   private func refuseAtEnd() throws(ControlFailure) {
-    guard state.withLock({ $0.isEnding }) else { return }
-    throw ControlFailure(.unavailable, code: "stopping", "the agent is ending", hint: "ask again in a moment")
+    if state.withLock({ $0.isEnding }) { throw .stopping }
   }
 
   private func changed(_ session: DownloadSession, _ failure: LedgerFailure?) {

@@ -64,6 +64,13 @@ extension DownloadSession.Order {
 }
 
 extension DownloadSession {
+  /// The parts that a task begins with.
+  struct Beginning: Sendable {
+    let task: Int64
+    let download: SingleDownload
+    let ports: SingleDownload.Ports
+  }
+
   /// What a task at work is told to do.
   enum Order: Sendable {
     case suspend

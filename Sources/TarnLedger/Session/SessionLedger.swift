@@ -122,29 +122,31 @@ package final class SessionLedger: TransferLedger {
   ) throws(LedgerFailure) -> [Added] {
     var added: [Added] = []
     try change { connection throws(LedgerFailure) in
-      let before = try Self.liveCount(connection)
+      var addsLive = false
       for request in requests {
         var request = request
         // Equal destinations get equal spellings.
         request.to = TaskPlace(request.to)?.text ?? request.to
-        added.append(try Self.add(request, terms, renews, connection))
+        let (task, isNewlyLive) = try Self.add(request, terms, renews, connection)
+        added.append(task)
+        addsLive = addsLive || isNewlyLive
       }
-      let live = try Self.liveCount(connection)
-      if live > most, live > before { throw Self.tooManyTasks }
+      if addsLive, try Self.liveCount(connection) > most { throw Self.tooManyTasks }
     }
     return added
   }
 
   private static func add(
     _ request: TaskRequest, _ terms: TaskTerms, _ renews: Bool, _ connection: Connection
-  ) throws(LedgerFailure) -> Added {
+  ) throws(LedgerFailure) -> (Added, isNewlyLive: Bool) {
     if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
-      return Added(task: known, wasThere: true)
+      return (Added(task: known, wasThere: true), false)
     }
     let asked = try task("url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     if var known = asked {
+      let hadEnded = known.state.isEnd
       if known.renew(with: request, terms, takesAll: renews) { try TaskRows.write(known, connection) }
-      return Added(task: known, wasThere: true)
+      return (Added(task: known, wasThere: true), hadEnded && !known.state.isEnd)
     }
     var record = TaskRecord(number: 0, state: .suspended, request: request, added: terms.now)
     record.path = place(request)
@@ -174,7 +176,7 @@ package final class SessionLedger: TransferLedger {
       try row.integer(0)
     }
     record.number = number ?? 0
-    return Added(task: record, wasThere: false)
+    return (Added(task: record, wasThere: false), true)
   }
 
   /// Returns the path that the file will have, if the request names it.
