@@ -105,6 +105,8 @@ build_release() {
   for map in "${maps[@]}"; do
     flags+=(-Xswiftc -file-prefix-map -Xswiftc "$map" -Xcc "-ffile-prefix-map=$map")
   done
+  # The debug information does not name the compiled C modules: their digests differ from one build to the next.
+  flags+=(-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs)
   say "building tarn and tarn-watch, release mode"
   swift build "${flags[@]}" --product tarn >&2
   place=$(swift build "${flags[@]}" --show-bin-path)

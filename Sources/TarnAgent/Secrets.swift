@@ -139,9 +139,8 @@ enum Secrets {
   private static func refused(_ refusal: TextFile.Refusal, _ what: String, limit: Int) -> PassFailure {
     switch refusal {
     case .cannotRead(let number):
-      let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
       return PassFailure(
-        .configuration, code: "file-not-readable", "\(what) cannot be read: \(words)",
+        .configuration, code: "file-not-readable", "\(what) cannot be read: \(ErrorText.of(number))",
         hint: "give a file that exists and that this user can read")
     case .notRegular:
       return PassFailure(

@@ -27,6 +27,12 @@ extension Tarn {
 
   private static let probeSeconds = 15
 
+  /// Returns the path of a feed that is a local file; `nil` for any other.
+  package func localFeed(_ feed: String) -> String? {
+    guard case .local(let path) = try? location(of: feed) else { return nil }
+    return String(decoding: path, as: UTF8.self)
+  }
+
   /// Returns the directory of a mirror's record.
   ///
   /// - Throws: the reason why there is none.

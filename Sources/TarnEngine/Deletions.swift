@@ -181,10 +181,13 @@ extension LossBook {
     let last = book.event ?? beganAfter
     let deleted = try ports.ledger.eventCount(code: "deleted", after: last)
     let published = try published(ports, after: last)
+    let event = try ports.ledger.lastEvent()
+    // To count the rows reads all of their index. Without an event since, they are as many as then.
+    let rows = event == book.event ? book.entries.last?.rows : nil
     book.add(
       Entry(
-        ended: ports.now, loss: deleted.subtractingSaturated(published), rows: try ports.ledger.rowCount(),
-        event: try ports.ledger.lastEvent()))
+        ended: ports.now, loss: deleted.subtractingSaturated(published),
+        rows: try rows ?? ports.ledger.rowCount(), event: event))
     return .fact(.lossBook, book.encoded)
   }
 }

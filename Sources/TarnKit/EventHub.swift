@@ -279,7 +279,13 @@ final class EventReader: Sendable {
   deinit { hub.remove(number) }
 
   /// Returns when no event is missed any more, or the reader has ended.
-  func begun() async { await hub.begun(number) }
+  func begun() async {
+    await withTaskCancellationHandler {
+      await hub.begun(number)
+    } onCancel: {
+      hub.remove(number)
+    }
+  }
 
   /// - Returns: the next event; `nil` when the calling task is cancelled, after which nothing more comes.
   /// - Throws: `TarnError`.

@@ -38,6 +38,9 @@ extension RandomSource {
 }
 
 extension RandomSource {
+  /// Returns six hexadecimal digits, to tell a few names apart.
+  package func token() -> String { String(name().prefix(6)) }
+
   /// Returns a UUID of version 4 (RFC 9562) in lower case.
   package func uuid() -> String {
     var digits = Array(name().utf8)

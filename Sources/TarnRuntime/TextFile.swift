@@ -87,27 +87,30 @@ package enum TextFile {
   ///   - mark: the ending of the new file's temporary name.
   ///   - mode: the permissions of the new file, less the umask.
   ///   - isDurable: true to sync the file and the directory.
-  /// - Returns: false when the new text may not be in place; the file is complete, old or new.
+  /// - Returns: the errno when the new text may not be in place, and the file is complete, old or new;
+  ///   `nil` when it is.
   package static func replace(
     _ path: String, with text: String, mark: String = "new", mode: UInt32 = 0o600, isDurable: Bool = true
-  ) -> Bool {
-    guard let slash = path.lastIndex(of: "/") else { return false }
+  ) -> Int32? {
+    guard let slash = path.lastIndex(of: "/") else { return EINVAL }
     let directory = String(path[..<slash])
     makeDirectories(directory)
     let fresh = "\(path).\(mark)"
     let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode)
-    guard descriptor >= 0 else { return false }
+    guard descriptor >= 0 else { return errno }
     let isWritten = writeAll(Array(text.utf8), to: descriptor) && (!isDurable || fsync(descriptor) == 0)
+    let number = errno
     close(descriptor)
     guard isWritten, rename(fresh, path) == 0 else {
+      let number = isWritten ? errno : number
       unlink(fresh)
-      return false
+      return number
     }
-    guard isDurable else { return true }
+    guard isDurable else { return nil }
     let parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard parent >= 0 else { return false }
+    guard parent >= 0 else { return errno }
     defer { close(parent) }
-    return fsync(parent) == 0
+    return fsync(parent) == 0 ? nil : errno
   }
 
   package static func makeDirectories(_ path: String) {

@@ -76,6 +76,9 @@ package struct AgentState: Sendable {
 
   package func isPaused(_ name: String) -> Bool { mirrors[name]?.schedule.isPaused ?? false }
 
+  /// Returns whether a pause that still holds ended a pass, or the request for one.
+  package func owesPass(_ name: String) -> Bool { mirrors[name]?.wasEndedByPause ?? false }
+
   /// Returns whether the running work was asked to end.
   package func isStopping(_ name: String) -> Bool { mirrors[name]?.isStopping ?? false }
 
@@ -114,10 +117,12 @@ package struct AgentState: Sendable {
 
   /// Adds a mirror of the settings. One that was removed while its pass still ends comes back as it was.
   ///
-  /// - Parameter random: a number in 0..<1.
+  /// - Parameters:
+  ///   - owesPass: true when the pause ended a pass.
+  ///   - random: a number in 0..<1.
   package mutating func add(
-    _ name: String, _ timing: RunSchedule.Timing, history: RunSchedule.History, isPaused: Bool, now: Moment,
-    random: Double
+    _ name: String, _ timing: RunSchedule.Timing, history: RunSchedule.History, isPaused: Bool,
+    owesPass: Bool = false, now: Moment, random: Double
   ) {
     if mirrors[name] != nil {
       mirrors[name]?.isRemoved = false
@@ -129,6 +134,7 @@ package struct AgentState: Sendable {
     var schedule = RunSchedule(timing, history: history, now: now, random: random)
     schedule.setPaused(isPaused)
     mirrors[name] = Mirror(schedule: schedule)
+    mirrors[name]?.wasEndedByPause = isPaused && owesPass
   }
 
   /// Applies changed settings: a running pass ends, and another one follows with the new settings.

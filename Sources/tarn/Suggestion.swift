@@ -5,7 +5,8 @@ import TarnCore
 enum Suggestion {
   /// The commands of other tools, and the words to type for them in Tarn.
   static let otherWords = [
-    "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync",
+    "pull": "sync", "refresh": "sync", "restart": "reload", "undo": "trash restore", "fetch": "sync",
+    "mirror": "sync", "update": "sync", "run": "sync",
     "clone": "sync FEED FOLDER", "download": "get", "wget": "get", "curl": "get",
     "copy": "sync FEED FOLDER", "setup": "init", "create": "add FEED FOLDER", "new": "add FEED FOLDER",
     "subscribe": "add FEED FOLDER", "follow": "add FEED FOLDER",

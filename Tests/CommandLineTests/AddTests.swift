@@ -79,6 +79,7 @@ import Testing
       ([feed, "m", "--every", "1h", "--schedule", "daily"], 64, "exclude each other"),
       ([feed, "m", "--schedule", "noonish"], 78, "schedule"),
       ([feed, "m", "--netrc-file", "\(place.path)/none"], 78, "netrc"),
+      ([feed, "feed/SHA256SUMS/m"], 77, "cannot be made: \(place.path)/feed/SHA256SUMS is no directory"),
     ]
     for (words, status, said) in cases {
       let result = try place.tarn(["add"] + words)
@@ -95,6 +96,26 @@ import Testing
     let result = try add("https://example.invalid/SHA256SUMS", "m", "--no-check", "--every", "6h")
     #expect(result.status == 0 && result.output.contains("every 6h"), "\(result)")
     #expect(place.text("conf.d/m.toml")?.contains("every = \"6h\"") == true)
+  }
+
+  @Test func olderFilesThatStayAreTold() throws {
+    let said = "older files stay in the folder"
+    let without = try add(feed, "m", "--no-check", "--keep", "3")
+    #expect(without.status == 0 && without.output.contains(said), "\(without)")
+    let with = try add(feed, "n", "--no-check", "--keep", "3", "--delete")
+    #expect(with.status == 0 && !with.output.contains(said), "\(with)")
+  }
+
+  @Test func aFolderIsJudgedForTheAgentsUser() throws {
+    let access = FolderAccess(agentUser: .init(name: "nobody", id: 65_534, group: 65_534))
+    try place.makeDirectory("closed")
+    try place.makeDirectory("open")
+    #expect(chmod("\(place.path)/closed", 0o755) == 0 && chmod("\(place.path)/open", 0o777) == 0)
+    let reason = try #require(access.reasonNotToMake("\(place.path)/closed/a/b"))
+    #expect(reason.message == "the agent's user nobody may not make it in \(place.path)/closed")
+    #expect(reason.mend == "sudo install -d -o nobody -g nobody \(place.path)/closed/a/b")
+    #expect(access.reasonNotToMake("\(place.path)/open/a") == nil)
+    #expect(access.reasonNotToMake("\(place.path)/closed") == nil, "it is there already")
   }
 
   @Test func settingsWithAnErrorAreLeftAlone() throws {

@@ -102,6 +102,26 @@ import Testing
     #expect(status == 3 && report.all("problem", "folder").first?.mirror == "m", "\(report)")
   }
 
+  @Test func aMirrorThatFailsIsTold() throws {
+    try place.publish(["b": "two\n"], "feed/OTHER")
+    try settings(mirror("m", feed: "\(place.path)/feed/OTHER"), mirror("n"))
+    #expect(try place.tarn("sync", "m").status == 0 && place.tarn("sync", "n").status == 0)
+    try place.write("wrong\n", "feed/b")
+    try place.remove("m/b")
+    #expect(try place.tarn("sync", "m").status == 3)
+    let (report, status) = try doctor("--offline")
+    let found = report.all("problem", "state")
+    #expect(status == 3 && found.map(\.mirror) == ["m"] && found[0].mend == "tarn status m", "\(report)")
+    #expect(found.first?.message.hasPrefix("failing (") == true, "\(found)")
+  }
+
+  @Test func aCredentialOfTheServiceIsNoFault() throws {
+    try settings(mirror("m", feed: "http://127.0.0.1:1/x", "header-file = { credential = \"token\" }"))
+    let feeds = try doctor().report.findings.filter { $0.check == "feed" }
+    #expect(
+      feeds.map(\.level) == ["ok"] && feeds[0].message.contains("header-file is a credential"), "\(feeds)")
+  }
+
   @Test func feedsAreAskedUnlessItIsOffline() throws {
     try settings(
       mirror("refused", feed: "http://127.0.0.1:1/x?token=hush"), mirror("file", feed: "\(place.path)/none"),

@@ -114,6 +114,30 @@ final class HookTests: AgentHouse {
   }
 
   /// As healthchecks.io has it: each pass begins and ends under one id.
+  /// Who was told of a failure is told of its end, also where another folder mended it.
+  @Test(arguments: [true, false]) func anotherFolderIsARecoveryAsWell(reloads: Bool) throws {
+    try place.write("in the way\n", to: "files")
+    try hooks(
+      """
+      [hook.tell]
+      command = ["/bin/sh", "-c", 'echo "$TARN_EVENT" >> "$HOME/events"']
+      """)
+    try start()
+    #expect(try sync() != 0)
+    try waitUntil("the failure is told") { self.place.text("home/events") == "failing\n" }
+    if !reloads { _ = try end() }
+    let text = try #require(place.text("tarn.toml"))
+    try settings(text.replacing("\(place.path)/files\"", with: "\(place.path)/elsewhere\""))
+    if reloads {
+      #expect(try tarn("reload").status == 0)
+    } else {
+      try start()
+    }
+    #expect(try sync() == 0)
+    try waitUntilAllIsTold()
+    #expect(place.text("home/events") == "failing\nrecovered\n")
+  }
+
   @Test func aPingTellsPassesInOrder() throws {
     try hooks("[hook.monitor]\nping = \(secret("url"))\n")
     try start()

@@ -283,6 +283,12 @@ final class MetricsTests: AgentHouse {
       (place.text("tarn.toml") ?? "") + "[agent]\nmetrics-file = \"\(place.path)/gone/tarn.prom\"\n")
     let agent = try start()
     try waitUntil("it is told") { agent.errorsSoFar.contains("cannot write the metrics to") }
+    let said = "cannot write the metrics to \(place.path)/gone/tarn.prom: no such file or directory"
+    #expect(agent.errorsSoFar.contains(said))
+    let status = try tarn("status")
+    #expect(status.output.contains(said), "\(status)")
+    let doctor = try tarn("doctor", "--offline")
+    #expect(doctor.status == 3 && doctor.output.contains(said), "\(doctor)")
     #expect(try tarn("sync", "files").status == 0)
     #expect(!place.exists("gone"))
   }

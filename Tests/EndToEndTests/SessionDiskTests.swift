@@ -39,6 +39,30 @@ struct SessionDiskTests {
     #expect(FileManager.default.contents(atPath: disk + "/large.bin") == data)
   }
 
+  /// What was fetched before stays, and the rest alone is asked for once there is room.
+  @Test func aDiskThatFillsUpKeepsTheBytes() throws {
+    try #require(try SmallDisk.mount(disk, megabytes: 16) == 0)
+    defer { SmallDisk.unmount(disk) }
+    let data = data(8 << 20)
+    try house.server.files.write(data, to: "slow/large.bin")
+    let agent = try house.start()
+    try hand("slow/large.bin", to: disk + "/")
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
+    #expect(try house.tarn("pause", "session:s/1").status == 0)
+    try waitUntil("it has stopped") { try house.states() == ["suspended"] }
+    try SmallDisk.fill(disk)
+    #expect(try house.tarn("resume", "session:s/1").status == 0)
+    try waitUntil("it waits for space") { try code() == "no-space" }
+    let kept = try house.show().session["partialBytes"] as? Int ?? 0
+    #expect(kept > 2 << 20, "\(kept)")
+    let requests = try house.server.requests {
+      try FileManager.default.removeItem(atPath: disk + "/ballast")
+      #expect(try house.tarn("session", "wait", "s").status == 0)
+    }
+    #expect(FileManager.default.contents(atPath: disk + "/large.bin") == data)
+    #expect(requests.map(\.status).last == "206", "\(requests)")
+  }
+
   /// A destination that is gone ends the task; its bytes go where somebody says.
   @Test func aDestinationThatIsGoneIsTold() throws {
     try house.start()

@@ -55,7 +55,7 @@ struct SessionOfflineTests {
       ? ["too-slow", "timed-out", "connection-refused"]
       : ["connection-lost", "body-truncated", "connection-refused"]
     #expect(expected.contains(code))
-    #expect(house.names == [".tarn-s-1.part"])
+    #expect(house.partials == 1 && house.names.count == 1, "\(house.names)")
     try house.bringBack(outage)
     #expect(try house.tarn("session", "wait", "s").status == 0)
     #expect(house.names == ["large.bin"])

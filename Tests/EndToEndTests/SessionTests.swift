@@ -28,6 +28,9 @@ struct SessionTests {
     /// Of all files in `out`.
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: out).sorted()) ?? [] }
 
+    /// The partial files of the first task of the session `s`.
+    var partials: Int { names.count { $0.wholeMatch(of: /\.tarn-s-[0-9a-f]{6}-1\.part/) != nil } }
+
     func events(_ session: String = "s") throws -> [[String: Any]] {
       try JSON.documents(try tarn("session", "events", "--json", session).output)
     }
@@ -66,6 +69,34 @@ struct SessionTests {
   func large(_ size: Int = 8 << 20) throws {
     let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 >> 12) }
     try house.server.files.write(Data(bytes), to: "slow/large.bin")
+  }
+
+  // MARK: Damage
+
+  /// The other sessions go on.
+  @Test func aSessionWithADamagedLedgerIsListedAndForgotten() throws {
+    let agent = try house.start()
+    try house.hand(house.server.url("a.txt"))
+    try house.wait(for: "all-delivered")
+    #expect(try house.tarn("session", "open", "other").status == 0)
+    agent.signal(SIGTERM)
+    #expect(try agent.wait().status == 0)
+    let ledger = house.place.path + "/state/sessions/s/ledger.sqlite"
+    #expect(FileManager.default.fileExists(atPath: ledger))
+    try Data(repeating: 0x5A, count: 8192).write(to: URL(fileURLWithPath: ledger))
+    try house.start()
+    let listed = try house.tarn("session", "list")
+    #expect(
+      listed.status == 0 && listed.output.contains("s: cannot be opened: ")
+        && listed.output.contains("to give it up: tarn session forget s")
+        && listed.output.contains("other: no task"), "\(listed)")
+    let shown = try house.tarn("session", "show", "s")
+    #expect(shown.status == 74 && shown.errors.contains("cannot be opened"), "\(shown)")
+    #expect(try house.tarn("session", "forget", "s").status == 0)
+    #expect(try house.tarn("session", "list").output.contains("s: ") == false)
+    #expect(house.names == ["a.txt"], "what is finished stays")
+    try house.hand(house.server.url("a.txt"))
+    try house.wait(for: "all-delivered")
   }
 
   // MARK: Waiting
@@ -247,6 +278,20 @@ struct SessionTests {
 
   // MARK: Orders
 
+  /// The transfer is still stopping when it is wanted again.
+  @Test func whatIsPausedAndResumedAtOnceGoesOn() throws {
+    try large()
+    let agent = try house.start()
+    try house.hand(house.server.url("slow/large.bin"))
+    try waitUntil("some of it is written") { agent.written > 1 << 20 }
+    for _ in 0..<3 {
+      #expect(try house.tarn("pause", "session:s").status == 0)
+      #expect(try house.tarn("resume", "session:s").status == 0)
+    }
+    #expect(try house.tarn("session", "wait", "s").status == 0)
+    #expect(house.names == ["large.bin"])
+  }
+
   @Test func aTaskIsSuspendedAndResumedAndCancelled() throws {
     try large()
     let agent = try house.start()
@@ -254,7 +299,7 @@ struct SessionTests {
     try waitUntil("some of it is written") { agent.written > 3 << 20 }
     #expect(try house.tarn("pause", "session:s/1").status == 0)
     try waitUntil("it is suspended") { try house.states() == ["suspended"] }
-    #expect(house.names == [".tarn-s-1.part"])
+    #expect(house.partials == 1 && house.names.count == 1, "\(house.names)")
     let requests = try house.server.requests {
       #expect(try house.tarn("resume", "session:s").status == 0)
       try waitUntil("it goes on") { try house.states() == ["running"] }

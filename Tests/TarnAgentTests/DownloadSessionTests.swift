@@ -96,7 +96,7 @@ import Testing
     let task = try bench.add("a") { $0.limits = TaskLimits(whole: 100) }
     try bench.run(until: "it waits") { try bench.state(task) == .waiting }
     bench.clock.advance(.seconds(60))
-    #expect(try bench.session.give(.suspend, task))
+    #expect(try bench.session.give(.wish(.suspend), task))
     bench.clock.advance(.seconds(100_000))
     _ = try bench.session.advance()
     #expect(try bench.state(task) == .suspended)
@@ -108,6 +108,28 @@ import Testing
     bench.clock.advance(.seconds(1))
     _ = try bench.session.advance()
     #expect(try bench.ledger.task(task)?.code == "time-over")
+  }
+
+  @Test func aTaskWaitsAsLongAsTheServerAsked() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    bench.downloader.leaveAlone("http://h/a", seconds: 3000)
+    let task = try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    #expect(try bench.ledger.task(task)?.nextAttempt == bench.clock.time.adding(seconds: 3000))
+  }
+
+  /// A clock without a battery runs years ahead until the network sets it.
+  @Test func aClockThatIsSetBackHoldsNoTaskForYears() throws {
+    let right = bench.clock.time.nanoseconds
+    bench.clock.setWall(right + 400 * 86_400_000_000_000)
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a")
+    let later = try bench.add("b") { $0.notBefore = bench.clock.time.adding(seconds: 86_400 * 900) }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.setWall(right)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array("hello".utf8)))
+    try bench.run(until: "it has finished") { try bench.state(task) == .finished }
+    #expect(try bench.state(later) == .waiting, "its request delays it")
   }
 
   @Test func withoutAByteATaskEnds() throws {
@@ -157,14 +179,14 @@ import Testing
   // MARK: The end of a session
 
   @Test func nobodysSessionEnds() throws {
-    try bench.session.touch()
+    try bench.session.age.touch()
     bench.clock.advance(.seconds(89 * 86_400))
-    #expect(try !bench.session.isAbandoned())
+    #expect(try !bench.session.age.isAbandoned())
     try bench.reopen()
     bench.clock.advance(.seconds(86_400))
-    #expect(try bench.session.isAbandoned())
-    try bench.session.touch()
-    #expect(try !bench.session.isAbandoned())
+    #expect(try bench.session.age.isAbandoned())
+    try bench.session.age.touch()
+    #expect(try !bench.session.age.isAbandoned())
   }
 
   // MARK: What is no GET
@@ -328,6 +350,16 @@ import Testing
     #expect(try bench.add("a") == task && bench.state(task) == .queued)
   }
 
+  /// Another client gives the request its first key: it is no repetition, and what is gone comes back.
+  @Test func aFirstKeyIsNoRepetition() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    try FileManager.default.removeItem(atPath: bench.path + "/out/a")
+    #expect(try bench.add("a") { $0.key = "k" } == task)
+    try bench.finish(task)
+    #expect(bench.files == ["a"])
+  }
+
   /// A number is what the name ends with, however long it is.
   @Test func longNamesAreNumbered() throws {
     let long = String(repeating: "n", count: 220)
@@ -357,7 +389,7 @@ import Testing
       try bench.add("\(number)")
     }
     try bench.run(until: "some run") { try bench.states().contains(.running) }
-    #expect(try bench.session.giveAll(.suspend, in: TaskState.allCases.filter { !$0.isEnd }) == 20)
+    #expect(try bench.session.giveAll(.wish(.suspend), in: TaskState.allCases.filter { !$0.isEnd }) == 20)
     try bench.run(until: "all are suspended") { try bench.states().allSatisfy { $0 == .suspended } }
   }
 
@@ -378,7 +410,7 @@ import Testing
     let third = try bench.add("c")
     try bench.finish(third)
     #expect(try bench.codes().last == .finished)
-    #expect(try bench.session.give(.suspend, other))
+    #expect(try bench.session.give(.wish(.suspend), other))
     try bench.run(until: "it is suspended") { try bench.state(other) == .suspended }
     let events = try bench.ledger.events(after: 0, limit: 99)
     #expect(events.last?.code == .allDelivered && events.last?.finished == 1)
@@ -387,10 +419,10 @@ import Testing
   @Test func cancelKeepsThePartialFileIfAskedTo() throws {
     let task = try bench.beginLarge("a")
     #expect(try bench.session.queue([task], from: [.failed]) == [task])
-    #expect(try bench.session.give(.cancel(keeps: true), task))
+    #expect(try bench.session.give(.wish(.cancel(keeps: true)), task))
     #expect(bench.files == [".tarn-s-1.part"])
     #expect(try bench.session.queue([task], from: [.cancelled]) == [task])
-    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
     #expect(bench.files.isEmpty)
   }
 }

@@ -23,7 +23,7 @@ import Testing
 
   private func secret(_ text: String, mode: mode_t = 0o600) -> SecretPlace {
     let path = directory.file("secret")
-    #expect(TextFile.replace(path, with: text) && chmod(path, mode) == 0)
+    #expect(TextFile.replace(path, with: text) == nil && chmod(path, mode) == 0)
     return .file(path)
   }
 

@@ -19,6 +19,7 @@ final class SessionBench {
   private let messages = LockedCondition<[SessionLoop.Message]>([])
   private(set) var ledger: SessionLedger
   private(set) var session: DownloadSession
+  private(set) var downloader: FakeDownloader
 
   init() throws {
     path =
@@ -27,7 +28,7 @@ final class SessionBench {
     for name in ["ledger", "out", "other"] {
       try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: true)
     }
-    (ledger, session) = try Self.open(path, clock, messages, asked, answers)
+    (ledger, session, downloader) = try Self.open(path, clock, messages, asked, answers)
   }
 
   deinit {
@@ -38,7 +39,7 @@ final class SessionBench {
   private static func open(
     _ path: String, _ clock: ManualClock, _ messages: LockedCondition<[SessionLoop.Message]>,
     _ asked: Locked<[DownloadRequest]>, _ answers: Locked<[String: FakeAnswer]>
-  ) throws -> (SessionLedger, DownloadSession) {
+  ) throws -> (SessionLedger, DownloadSession, FakeDownloader) {
     let ledger = try SessionLedger(directory: "\(path)/ledger", clock: clock)
     let downloader = try FakeDownloader { request in
       asked.withLock { $0.append(request) }
@@ -49,14 +50,14 @@ final class SessionBench {
       folder: SessionFolder(id: "s", names: FinalNames(), hashing: OpenSSLHashing()),
       downloader: downloader, progress: PassProgress(clock: clock), clock: clock, random: SystemRandom(),
       post: { message in messages.change { $0.append(message) } })
-    return (ledger, session)
+    return (ledger, session, downloader)
   }
 
   /// Another process opens the session.
   func reopen() throws {
     session.close()
     messages.withLock { $0 = [] }
-    (ledger, session) = try Self.open(path, clock, messages, asked, answers)
+    (ledger, session, downloader) = try Self.open(path, clock, messages, asked, answers)
   }
 
   func answer(_ name: String, _ answer: FakeAnswer) { answers.withLock { $0["http://h/\(name)"] = answer } }
@@ -106,7 +107,9 @@ final class SessionBench {
   }
 
   func finish(_ task: Int64) throws {
-    try run(until: "task \(task) has ended") { try state(task)?.isEnd == true }
+    try run(until: "task \(task) has ended") {
+      try state(task)?.isEnd == true && !session.isAtWork(task)
+    }
   }
 
   /// A task that has failed with 1.5 MB in its partial file.

@@ -183,6 +183,28 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
   }
 
+  /// The answer came while the task ran: what its transfer leaves goes on from the other URL.
+  @Test func anotherURLForARunningTaskGoesOnWithTheBytes() throws {
+    let (body, gate) = (Array(repeating: UInt8(7), count: 2 << 20), AnswerGate())
+    let broken = DownloadFailure(.reset, "lost", isTransient: true)
+    var first = FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, broken))
+    first.pause = (1_400_000, gate)
+    bench.answer("a", first)
+    let task = try bench.add("a")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    bench.answer("a?new", FakeAnswer(etag: "\"1\"", body: body))
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/a?new"
+    #expect(try bench.session.answer(order, task))
+    gate.open()
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    let last = bench.asked.withLock { $0.filter { $0.url == "http://h/a?new" } }
+    #expect(last.first?.offset ?? 0 >= 1_000_000 && last.first?.ifRange == "\"1\"")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(body))
+  }
+
   /// Small files have no row of their own: what they leave goes all the same.
   @Test func cancelLeavesNothingOfASmallFile() throws {
     let gate = AnswerGate()
@@ -191,9 +213,9 @@ import Testing
     bench.answer("a", answer)
     let task = try bench.add("a")
     try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
-    #expect(try bench.session.give(.suspend, task))
+    #expect(try bench.session.give(.wish(.suspend), task))
     try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
-    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
     #expect(bench.files.isEmpty)
     #expect(try bench.session.partialFiles.total().files == 0)
     gate.open()
@@ -313,7 +335,7 @@ import Testing
       try FileManager.default.moveItem(
         atPath: bench.path + "/out/.tarn-s-1.part", toPath: bench.path + "/other/.tarn-s-1.part")
     }
-    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
     #expect(bench.files.isEmpty && !bench.fileExists("other/.tarn-s-1.part"))
     #expect(try bench.session.partialFiles.total().files == 0)
   }
@@ -328,7 +350,7 @@ import Testing
     resuming.etag = "\"1\""
     let task = try bench.add("a") { $0.resuming = resuming }
     _ = try bench.session.advance()
-    #expect(try bench.session.give(.cancel(keeps: false), task))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
     try bench.finish(task)
     #expect(try bench.state(task) == .cancelled && bench.files.isEmpty)
     #expect(bench.asked.withLock { $0.isEmpty })

@@ -20,10 +20,10 @@ import Testing
   /// The agent ends before the transfer does.
   @Test func anOrderToARunningTaskOutlivesTheAgent() throws {
     let (cancelled, first) = try bench.beginPaused("a")
-    #expect(try bench.session.give(.cancel(keeps: false), cancelled))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), cancelled))
     #expect(try bench.ledger.task(cancelled)?.wish == .cancel(keeps: false))
     let (suspended, second) = try bench.beginPaused("b")
-    #expect(try bench.session.give(.suspend, suspended))
+    #expect(try bench.session.give(.wish(.suspend), suspended))
     try bench.reopen()
     first.open()
     second.open()
@@ -36,8 +36,8 @@ import Testing
   /// The transfer stops only a moment after the first order.
   @Test func aLaterOrderTakesThePlaceOfAnEarlierOne() throws {
     let (task, first) = try bench.beginPaused("a")
-    #expect(try bench.session.give(.suspend, task))
-    #expect(try !bench.session.give(.suspend, task), "it is so already")
+    #expect(try bench.session.give(.wish(.suspend), task))
+    #expect(try !bench.session.give(.wish(.suspend), task), "it is so already")
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     first.open()
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
@@ -45,7 +45,7 @@ import Testing
     #expect(try bench.state(task) == .finished)
 
     let (other, second) = try bench.beginPaused("b")
-    #expect(try bench.session.give(.cancel(keeps: false), other))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), other))
     #expect(try bench.add("b") == other)
     second.open()
     bench.answer("b", FakeAnswer(etag: "\"1\"", body: large))
@@ -54,16 +54,35 @@ import Testing
     #expect(try !bench.codes().contains(.cancelled))
   }
 
+  @Test func whatAClientWantsGoesBeforeWhatTheSessionDecides() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    let decided = DownloadSession.StopReason.fail(code: "time-over", message: "it took too long")
+    _ = try bench.session.give(decided, task)
+    #expect(try bench.session.give(.wish(.suspend), task))
+    _ = try bench.session.give(decided, task)
+    gate.open()
+    try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+  }
+
+  /// The next look finds the task, and takes it back.
+  @Test func anEndThatCannotBeRecordedHoldsNoPlace() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    bench.ledger.close()
+    gate.open()
+    #expect(throws: LedgerFailure.self) { try bench.session.ended(task, .stopped) }
+    #expect(bench.session.running == 0)
+  }
+
   @Test func aRequestThatMayDoSomethingTwiceIsAskedAbout() throws {
     let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
-    #expect(try bench.session.give(.suspend, task))
+    #expect(try bench.session.give(.wish(.suspend), task))
     gate.open()
     try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "interrupted")
     #expect(try bench.codes().last == .needsRequest && bench.asked.withLock { $0.count } == 1)
     let (moved, other) = try bench.beginPaused("b") { $0.method = "POST" }
-    #expect(try bench.session.give(.move(to: bench.path + "/other/", nil), moved))
+    #expect(try bench.session.give(.wish(.move(to: bench.path + "/other/", nil)), moved))
     other.open()
     try bench.run(until: "it asks") { try bench.state(moved) == .waiting }
     #expect(bench.asked.withLock { $0.count } == 2)
@@ -96,7 +115,7 @@ import Testing
     try bench.run(until: "it goes on there") {
       try bench.state(task) == .running && bench.fileExists("other/.tarn-s-1.part")
     }
-    #expect(try bench.session.give(.cancel(keeps: true), task))
+    #expect(try bench.session.give(.wish(.cancel(keeps: true)), task))
     gate.open()
     try bench.run(until: "it has ended") { try bench.state(task)?.isEnd == true }
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
@@ -169,7 +188,7 @@ import Testing
     let task = try bench.add("a") { ($0.notBefore, $0.suspended) = (time, true) }
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.nextAttempt == time)
-    _ = try bench.session.give(.suspend, task)
+    _ = try bench.session.give(.wish(.suspend), task)
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     _ = try bench.session.advance()
     #expect(try bench.state(task) == .waiting && bench.asked.withLock { $0.isEmpty })

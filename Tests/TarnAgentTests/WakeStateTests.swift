@@ -31,6 +31,7 @@ import Testing
     wake.acknowledged()
     wake.ended("it ended with status 0", now: now)
     #expect(wake.due == nil && wake.document?.failures == 0)
+    #expect(wake.document?.message == "it ended with status 0")
     let began2 = wake.begin(now: now)
     #expect(began2)
   }

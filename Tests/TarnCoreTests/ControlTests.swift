@@ -12,6 +12,7 @@ import Testing
     var hook = HookStatus(name: "SECRET", state: "failing")
     hook.message = "SECRET"
     agent.hooks = [hook]
+    agent.troubles = [.init(code: "metrics-file", message: "SECRET", hint: "SECRET")]
     agent.restingHosts = [.init(host: "SECRET.example", until: "u")]
     var mirror = StatusDocument(
       name: "iso", feed: "https://user:SECRET@example.org:8443/SECRET/x?token=SECRET",

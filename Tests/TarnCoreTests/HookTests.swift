@@ -68,7 +68,8 @@ import Testing
     _ = queue.add(document(9), to: "b")
     #expect(queue.begin(now: moment(0).monotonic).map(\.document.id) == ["1", "9"])
     #expect(queue.begin(now: moment(0).monotonic) == [] && !queue.isResting)
-    #expect(queue.ended("a", .delivered, retries: 0, now: moment(0), random: 0) == .delivered(isBack: false))
+    #expect(
+      queue.ended("a", "1", .delivered, retries: 0, now: moment(0), random: 0) == .delivered(isBack: false))
     #expect(queue.begin(now: moment(0).monotonic).map(\.document.id) == ["2"])
     #expect(queue.health(of: "a").waiting == 2 && queue.count == 3)
   }
@@ -84,7 +85,7 @@ import Testing
       let begun = queue.begin(now: now.monotonic)
       #expect(begun.map(\.hook) == (attempt == 0 ? ["a", "b"] : ["a"]))
       #expect(begun.first?.attempts == attempt)
-      let verdict = queue.ended("a", failed(), retries: 11, now: now, random: 1)
+      let verdict = queue.ended("a", "1", failed(), retries: 11, now: now, random: 1)
       guard case .again(let seconds, let isFirst) = verdict else {
         #expect(verdict == .gaveUp && attempt == 11)
         break
@@ -107,7 +108,7 @@ import Testing
       var queue = HookQueue()
       _ = queue.add(document(1), to: "a")
       _ = queue.begin(now: moment(0).monotonic)
-      let verdict = queue.ended("a", failed(asked), retries: 3, now: moment(0), random: 0)
+      let verdict = queue.ended("a", "1", failed(asked), retries: 3, now: moment(0), random: 0)
       #expect(verdict == .again(in: seconds, isFirst: true))
     }
   }
@@ -117,11 +118,12 @@ import Testing
     for number in 1...2 { _ = queue.add(document(number), to: "a") }
     _ = queue.begin(now: moment(0).monotonic)
     let never = HookQueue.Result.failed("404", isTransient: false)
-    #expect(queue.ended("a", never, retries: 10, now: moment(0), random: 0) == .gaveUp)
+    #expect(queue.ended("a", "1", never, retries: 10, now: moment(0), random: 0) == .gaveUp)
     #expect(queue.begin(now: moment(0).monotonic).map(\.document.id) == ["2"], "the next one is tried")
-    #expect(queue.ended("a", .delivered, retries: 0, now: moment(1), random: 0) == .delivered(isBack: true))
+    #expect(
+      queue.ended("a", "2", .delivered, retries: 0, now: moment(1), random: 0) == .delivered(isBack: true))
     #expect(queue.health(of: "a").failures == 0 && queue.health(of: "a").message == nil)
-    #expect(queue.ended("a", .delivered, retries: 0, now: moment(1), random: 0) == .unknown)
+    #expect(queue.ended("a", "2", .delivered, retries: 0, now: moment(1), random: 0) == .unknown)
   }
 
   /// The oldest goes of the hook that has most, never the one on its way; the others lose nothing.
@@ -141,7 +143,7 @@ import Testing
     for number in 0..<20 { _ = queue.add(document(number), to: "hook\(number)") }
     #expect(queue.begin(now: moment(0).monotonic).count == HookQueue.mostAtWork)
     #expect(queue.begin(now: moment(0).monotonic) == [] && queue.wait(now: moment(0).monotonic) == nil)
-    _ = queue.ended("hook0", .delivered, retries: 0, now: moment(0), random: 0)
+    _ = queue.ended("hook0", "0", .delivered, retries: 0, now: moment(0), random: 0)
     #expect(queue.begin(now: moment(0).monotonic).count == 1)
   }
 
@@ -150,7 +152,7 @@ import Testing
     var queue = HookQueue()
     for number in 1...3 { _ = queue.add(document(number), to: "a") }
     _ = queue.begin(now: moment(0).monotonic)
-    _ = queue.ended("a", failed(), retries: 3, now: moment(0), random: 0)
+    _ = queue.ended("a", "1", failed(), retries: 3, now: moment(0), random: 0)
     var next = HookQueue(queue.items)
     #expect(next.items == queue.items && next.generation == 0)
     #expect(next.begin(now: moment(0).monotonic).map(\.attempts) == [1], "at once, and counted")
@@ -162,9 +164,23 @@ import Testing
     _ = queue.add(document(1), to: "a")
     _ = queue.add(document(2), to: "gone")
     _ = queue.begin(now: moment(0).monotonic)
-    _ = queue.ended("a", failed(), retries: 3, now: moment(0), random: 1)
+    _ = queue.ended("a", "1", failed(), retries: 3, now: moment(0), random: 1)
     #expect(queue.keep(["a"]).map(\.document.id) == ["2"])
     #expect(queue.begin(now: moment(0).monotonic).map(\.document.id) == ["1"])
-    #expect(queue.ended("gone", .delivered, retries: 0, now: moment(0), random: 0) == .unknown)
+    #expect(queue.ended("gone", "2", .delivered, retries: 0, now: moment(0), random: 0) == .unknown)
+  }
+
+  /// A hook goes and comes back while it is told something: that end is not the one of what it is told next.
+  @Test func theEndOfWhatIsGoneIsNotAnothersEnd() {
+    var queue = HookQueue()
+    _ = queue.add(document(1), to: "a")
+    _ = queue.begin(now: moment(0).monotonic)
+    #expect(queue.keep([]).map(\.document.id) == ["1"])
+    #expect(queue.keep(["a"]) == [])
+    _ = queue.add(document(2), to: "a")
+    #expect(queue.begin(now: moment(0).monotonic).map(\.document.id) == ["2"])
+    #expect(queue.ended("a", "1", .delivered, retries: 3, now: moment(1), random: 0) == .unknown)
+    let verdict = queue.ended("a", "2", failed(), retries: 3, now: moment(1), random: 0)
+    #expect(verdict == .again(in: 2.5, isFirst: true))
   }
 }

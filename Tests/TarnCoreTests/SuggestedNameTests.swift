@@ -95,6 +95,23 @@ import Testing
     #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
   }
 
+  /// Tarn asks for parts, and whether a file has changed; an answer to other conditions would be misread.
+  @Test(arguments: ["Range: bytes=0-9", "if-none-match: \"1\"", "If-Modified-Since: x", "IF-RANGE: x"])
+  func headersOfTarnsOwnAreRefused(line: String) {
+    #expect(refusal { $0.headers = [line] } == "header-refused")
+    #expect(refusal { ($0.headers, $0.method) = ([line], "PUT") } == nil)
+    var settings = SessionSettings()
+    settings.headers = [line]
+    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+  }
+
+  @Test(arguments: [["/bin/a", "b\0c"], ["relative"], []])
+  func otherCommandsAreRefused(command: [String]) {
+    var settings = SessionSettings()
+    settings.wake = command
+    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+  }
+
   @Test func methodsRulesAndLimitsAreChecked() {
     #expect(refusal { $0.method = "POST" } == nil && refusal { $0.method = "post" } == "method-refused")
     #expect(refusal { $0.body = "x" } == "body-refused")

@@ -48,7 +48,10 @@ import Testing
     let facts = world.ledger.contents.facts
     #expect(facts[.success] == second.ended.rfc3339 && facts[.attempt] == second.started.rfc3339)
     #expect(facts[.outcome] == "in-sync" && facts[.entriesCurrent] == "3")
+    // The work does not grow with the folder: to count the rows reads all of an index.
+    let counted = world.ledger.rowCounts.withLock { $0 }
     #expect(try world.run().isFeedUnchanged)
+    #expect(world.ledger.rowCounts.withLock { $0 } == counted)
   }
 
   @Test func itIsAskedForByItsTime() throws {

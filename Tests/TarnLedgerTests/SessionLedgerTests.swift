@@ -48,7 +48,8 @@ import Testing
     #expect(try ledger.add([request("a?x=2")], terms)[0].task.number == 2)
     let keyed = try ledger.add([request("b") { $0.key = "k" }], terms)[0].task
     #expect(
-      try ledger.add([request("c") { $0.key = "k" }], terms)[0] == .init(task: keyed, wasThere: true))
+      try ledger.add([request("c") { $0.key = "k" }], terms)[0]
+        == .init(task: keyed, wasThere: true, isRepeated: true))
   }
 
   @Test func whatFailedOrWasCancelledIsQueuedAgain() throws {

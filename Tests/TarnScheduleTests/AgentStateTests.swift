@@ -113,6 +113,19 @@ import Testing
     #expect(world.starts() == ["a"])
   }
 
+  /// The agent may have been restarted since the pause.
+  @Test(arguments: [true, false]) func aPauseOfAnEarlierAgentOwesItsPass(owes: Bool) {
+    var world = World([])
+    world.state.add(
+      "b", .onDemand, history: RunSchedule.History(), isPaused: true, owesPass: owes, now: world.now,
+      random: 0)
+    #expect(world.starts().isEmpty)
+    #expect(world.state.owesPass("b") == owes)
+    #expect(world.state.setPaused("b", false) != nil)
+    #expect(world.starts() == (owes ? ["b"] : []))
+    #expect(!world.state.owesPass("b"))
+  }
+
   /// Who asked for the next pass may have gone long ago: nothing but the pause would end it.
   @Test(arguments: [true, false]) func aPauseEndsTheWishesBeforeIt(wasAtWork: Bool) {
     var world = World(["a"])

@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnRuntime
 
 extension MemoryLedger {
   package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? {
@@ -18,7 +19,8 @@ extension MemoryLedger {
   }
 
   package func rowCount() throws(LedgerFailure) -> Int {
-    try read { $0.rows.count }
+    rowCounts.withLock { $0 += 1 }
+    return try read { $0.rows.count }
   }
 
   package func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int {

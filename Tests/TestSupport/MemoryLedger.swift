@@ -1,6 +1,6 @@
 import Foundation
 package import TarnCore
-import TarnRuntime
+package import TarnRuntime
 
 /// The ledger in memory, for tests of what stands above it. The same conformance suite runs over it and over
 /// the real one.
@@ -10,6 +10,8 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
   private var state = State()
   private let writes = LockedCondition(0)
   private let lifeline: Lifeline?
+  /// How often all rows were counted, for which the real one reads a whole index.
+  package let rowCounts = Locked(0)
   private let hook = Locked<(@Sendable ([LedgerChange]) -> Void)?>(nil)
 
   /// Everything at one moment; a copy is a snapshot.

@@ -400,12 +400,13 @@ class AgentWorker(session_grid.SessionWorker):
             # What a new file took the place of lies there until it is recorded, and its intent until it is gone.
             tasks = connection.execute("SELECT number FROM tasks WHERE directory IS NOT NULL UNION SELECT task FROM intents"
                                        " UNION SELECT CAST(CAST(path AS TEXT) AS INTEGER) FROM partials").fetchall()
+            token = connection.execute("SELECT value FROM facts WHERE name = 'token'").fetchone()
         except sqlite3.OperationalError:
             # Not made yet.
-            tasks = []
+            tasks, token = [], None
         finally:
             connection.close()
-        return {f".tarn-s-{number}.part" for number, in tasks}
+        return {f".tarn-s-{token[0] if token else ''}-{number}.part" for number, in tasks}
 
     def stop(self):
         super().stop()

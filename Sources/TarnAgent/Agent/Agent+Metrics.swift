@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import TarnConfig
 package import TarnCore
@@ -103,19 +104,37 @@ extension Agent {
     let text = String(decoding: metrics(withSessions: true).text(.text), as: UTF8.self)
     let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
     // The reader of the file creates its directory; a missing one is a mistake.
-    let isWritten =
-      (directory.isEmpty || TextFile.isDirectory(directory))
-      && TextFile.replace(path, with: text, mode: 0o644, isDurable: false)
+    let number =
+      !directory.isEmpty && !TextFile.isDirectory(directory)
+      ? ENOENT : TextFile.replace(path, with: text, mode: 0o644, isDurable: false)
+    let trouble = number.map { Self.metricsTrouble(path, directory, $0) }
     let isNew = shared.withLock { shared in
-      defer { shared.hasMetricsTrouble = !isWritten }
-      return shared.hasMetricsTrouble == isWritten
+      defer { shared.metricsTrouble = trouble }
+      return (shared.metricsTrouble == nil) != (trouble == nil)
     }
     guard isNew else { return }
-    if isWritten {
-      parts.log.tell(.notice, "metrics are written again", .of(code: "metrics-file"))
-    } else {
+    if let trouble {
       parts.log.tell(
-        .warning, "cannot write the metrics to \(Printable.escape(path))", .of(code: "metrics-file"))
+        .warning, trouble.message + (trouble.hint.map { "; \($0)" } ?? ""), .of(code: trouble.code))
+    } else {
+      parts.log.tell(.notice, "metrics are written again", .of(code: "metrics-file"))
     }
+  }
+
+  /// - Parameter number: the errno.
+  private static func metricsTrouble(
+    _ path: String, _ directory: String, _ number: Int32
+  ) -> AgentDocument.Trouble {
+    let hint: String? =
+      switch number {
+      case ENOENT: "make the directory, and let the agent's user write there"
+      case EACCES, EPERM: "let the agent's user write there: ls -ld \(ShellWord.quote(directory))"
+      case EROFS:
+        "a unit writes only where ReadWritePaths= lets it: systemctl edit tarn, then restart it"
+      default: nil
+      }
+    return AgentDocument.Trouble(
+      code: "metrics-file",
+      message: "cannot write the metrics to \(Printable.escape(path)): \(ErrorText.of(number))", hint: hint)
   }
 }

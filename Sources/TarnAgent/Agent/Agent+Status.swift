@@ -55,6 +55,8 @@ extension Agent {
       document.settingsCheck = parts.paths.command("config check")
       document.needRestart = shared.needRestart
       document.hooks = hooks
+      let troubles = [shared.recordTrouble, shared.metricsTrouble].compactMap { $0 }
+      document.troubles = troubles.isEmpty ? nil : troubles
       return document
     }
   }

@@ -56,8 +56,8 @@ package final class Agent: Sendable {
     var wasWoken = false
     var wantsReload = false
     var record: AgentRecord
-    /// True when the last attempt to write the record failed.
-    var isUnsaved = false
+    /// The failure of the last attempt to write the record.
+    var recordTrouble: AgentDocument.Trouble?
     var listeners: [UInt64: @Sendable () -> Void] = [:]
     var lastListener: UInt64 = 0
     /// The mirrors whose held plan a command carries out now; their passes wait.
@@ -67,8 +67,8 @@ package final class Agent: Sendable {
     var watchNames: [WatchID: String] = [:]
     var lastWatch: UInt64 = 0
     var metricsPace = MetricsPace()
-    /// True when the last attempt to write the text file failed.
-    var hasMetricsTrouble = false
+    /// The failure of the last attempt to write the text file.
+    var metricsTrouble: AgentDocument.Trouble?
 
     /// True while a pass of the mirror is at work and has not examined the folder yet.
     func isReading(_ name: String) -> Bool { mirrors[name]?.work?.hasLooked == false }
@@ -424,7 +424,10 @@ package final class Agent: Sendable {
         old.flatMap { $0.isIn(settings.folder) ? $0.steering : nil }
         ?? PassSteering(paused: Set(kept?.pausedPaths ?? []))
       mirror.failure = kept?.failure
-      mirror.condition = kept?.condition ?? MirrorCondition(kept?.history.lastOutcome)
+      // What hooks were told of this name, whatever folder it had.
+      mirror.condition =
+        kept?.condition ?? (record ?? shared.record).mirrors[settings.name]?.condition
+        ?? MirrorCondition(kept?.history.lastOutcome)
       mirror.approved = kept?.approved
       // A pass that is still ending belongs to the earlier mirror of that name.
       mirror.work = old?.work
@@ -435,8 +438,8 @@ package final class Agent: Sendable {
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
       budget.remember(kept?.wishes ?? [], mirror: settings.name)
       shared.state.add(
-        settings.name, timing, history: history, isPaused: kept?.isPaused ?? false, now: moment,
-        random: parts.random.unit())
+        settings.name, timing, history: history, isPaused: kept?.isPaused ?? false,
+        owesPass: kept?.owesPass ?? false, now: moment, random: parts.random.unit())
     }
   }
 
@@ -477,6 +480,7 @@ package final class Agent: Sendable {
         var kept = AgentRecord.Mirror(folder: mirror.settings.folder)
         kept.feed = mirror.settings.feed
         kept.isPaused = shared.state.isPaused(name)
+        kept.owesPass = shared.state.owesPass(name)
         kept.priority = mirror.priority
         kept.history = history
         kept.history.lastSuccess = nil
@@ -489,15 +493,23 @@ package final class Agent: Sendable {
       return (record, record != shared.record)
     }
     guard hasChanged else { return nil }
-    let isSaved = record.save(directory)
-    let isNew = shared.withLock { shared in
-      if isSaved { shared.record = record }
-      defer { shared.isUnsaved = !isSaved }
-      return !isSaved && !shared.isUnsaved
+    guard let reason = record.save(directory) else {
+      shared.withLock { ($0.record, $0.recordTrouble) = (record, nil) }
+      return nil
     }
-    let trouble = "cannot write \(Printable.escape(AgentRecord.path(in: directory)))"
-    if isNew { parts.log.tell(.warning, "\(trouble): pauses may be forgotten") }
-    return isSaved ? nil : trouble
+    let trouble = "cannot write \(Printable.escape(AgentRecord.path(in: directory))): \(reason)"
+    let isNew = shared.withLock { shared in
+      defer {
+        shared.recordTrouble = AgentDocument.Trouble(
+          code: "agent-record", message: "\(trouble): pauses may be forgotten",
+          hint: "make room there, or make it writable")
+      }
+      return shared.recordTrouble == nil
+    }
+    if isNew {
+      parts.log.tell(.warning, "\(trouble): pauses may be forgotten", .of(code: "agent-record"))
+    }
+    return trouble
   }
 
   private static let ending = "ending; what was fetched is kept"
@@ -510,7 +522,7 @@ package final class Agent: Sendable {
       let failing = shared.mirrors.values.count { $0.failure != nil }
       let paused = shared.mirrors.keys.count { shared.state.isPaused($0) }
       let parts = [
-        "\(shared.mirrors.count) mirrors", running > 0 ? "\(running) at work" : "idle",
+        Units.count(shared.mirrors.count, "mirror"), running > 0 ? "\(running) at work" : "idle",
         failing > 0 ? "\(failing) failing" : nil, paused > 0 ? "\(paused) paused" : nil,
         shared.rejected.isEmpty
           ? nil : "newer settings were rejected: \(self.parts.paths.command("config check"))",

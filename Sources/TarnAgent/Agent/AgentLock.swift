@@ -33,9 +33,8 @@ enum AgentLock {
   }
 
   private static func warning(_ path: String, _ error: Int32) -> String {
-    let words = strerror(error).map { String(cString: $0).lowercased() } ?? "error \(error)"
     return
-      "\(Printable.escape(path)) cannot be locked, so that a second agent would not be noticed: \(words); "
+      "\(Printable.escape(path)) cannot be locked, so that a second agent would not be noticed: \(ErrorText.of(error)); "
       + ([EACCES, EPERM, ELOOP, EISDIR].contains(error)
         ? "remove it, or give it and its directory to this user"
         : "make its directory writable, or give the agent another one (\(variables))")

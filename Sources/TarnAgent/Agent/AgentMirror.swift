@@ -82,7 +82,7 @@ struct AgentMirror: Sendable {
     if !follows(settings.feed) { mirror.failure = nil }
     guard !isIn(settings.folder) else { return mirror }
     mirror.steering = PassSteering()
-    (mirror.failure, mirror.condition) = (nil, nil)
+    mirror.failure = nil
     mirror.approved = nil
     return mirror
   }

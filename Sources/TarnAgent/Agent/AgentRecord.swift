@@ -17,6 +17,8 @@ struct AgentRecord: Equatable, Sendable {
     /// The feed; `nil` in the record of an older agent.
     var feed: String?
     var isPaused = false
+    /// True when the pause ended a pass, which `resume` begins again.
+    var owesPass = false
     var priority = ControlCommand.Priority.normal
     /// The history without the last success, which the ledger has.
     var history = RunSchedule.History()
@@ -71,6 +73,7 @@ struct AgentRecord: Equatable, Sendable {
       let history = mirror.history
       let single: [(String, String?)] = [
         ("folder", mirror.folder), ("feed", mirror.feed), ("paused", mirror.isPaused ? "yes" : nil),
+        ("owes-pass", mirror.owesPass ? "yes" : nil),
         ("priority", mirror.priority == .normal ? nil : mirror.priority.rawValue),
         ("failures", history.failures == 0 ? nil : String(history.failures)),
         ("outcome", history.lastOutcome?.rawValue), ("since", history.since.map { String($0.nanoseconds) }),
@@ -127,9 +130,10 @@ struct AgentRecord: Equatable, Sendable {
     AgentRecord(TextFile.read(path(in: directory), limit: 16 << 20) ?? "")
   }
 
-  /// - Returns: false when it could not be written; then the old one is intact.
-  func save(_ directory: String) -> Bool {
-    TextFile.replace(Self.path(in: directory), with: text)
+  /// - Returns: the reason why it could not be written, and then the old one is intact; `nil` when it is
+  ///   saved.
+  func save(_ directory: String) -> String? {
+    TextFile.replace(Self.path(in: directory), with: text).map(ErrorText.of)
   }
 }
 
@@ -144,6 +148,7 @@ extension AgentRecord.Mirror {
     self.init(folder: folder)
     feed = text("feed")
     isPaused = text("paused") == "yes"
+    owesPass = text("owes-pass") == "yes"
     priority = text("priority").flatMap { ControlCommand.Priority(rawValue: $0) } ?? .normal
     history.failures = max(0, text("failures").flatMap { Int($0) } ?? 0)
     history.lastOutcome = text("outcome").flatMap { RunSchedule.Outcome(rawValue: $0) }

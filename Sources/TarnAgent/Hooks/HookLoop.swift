@@ -12,6 +12,8 @@ final class HookLoop {
   /// The program of a hook at work.
   private struct Program {
     let hook: String
+    /// The id of the document that it is told.
+    let item: String
     let process: pid_t
     let watch: ProcessWatch
     /// The time when it gets SIGTERM, and after that the time when it gets SIGKILL.
@@ -44,9 +46,9 @@ final class HookLoop {
   func run() {
     var over: Instant?
     while true {
-      for (hook, result) in takeEnded() {
+      for (hook, item, result) in takeEnded() {
         requests -= 1
-        ended(hook, result)
+        ended(hook, item, result)
       }
       lookAfterPrograms()
       if requests == 0 { closeDownloader() }
@@ -74,7 +76,7 @@ final class HookLoop {
     close(ears)
   }
 
-  private func takeEnded() -> [(hook: String, result: HookQueue.Result)] {
+  private func takeEnded() -> [(hook: String, item: String, result: HookQueue.Result)] {
     hooks.state.withLock { state in
       defer { state.ended = [] }
       return state.ended
@@ -103,10 +105,11 @@ final class HookLoop {
       let (hooks, name) = (hooks, hook.name)
       let downloader = try opened()
       requests += 1
-      _ = downloader.start(request, to: HookReceiver { hooks.requestEnded(name, $0) })
+      let id = item.document.id
+      _ = downloader.start(request, to: HookReceiver { hooks.requestEnded(name, id, $0) })
     } catch {
       // Somebody may correct a faulty secret meanwhile.
-      ended(hook.name, .failed(error.message, isTransient: true))
+      ended(hook.name, item.document.id, .failed(error.message, isTransient: true))
     }
   }
 
@@ -135,7 +138,7 @@ final class HookLoop {
     let program = words[0].contains("/") ? words[0] : OutsideProgram.find(words[0])
     guard let program else {
       return ended(
-        hook.name, .failed("\(Printable.escape(words[0])) is not in $PATH", isTransient: false))
+        hook.name, document.id, .failed("\(Printable.escape(words[0])) is not in $PATH", isTransient: false))
     }
     let environment =
       OutsideProgram.environment + document.environment + ["TARN_HOOK=\(hook.name)"]
@@ -152,10 +155,10 @@ final class HookLoop {
       }
       programs.append(
         Program(
-          hook: hook.name, process: process, watch: watch,
+          hook: hook.name, item: document.id, process: process, watch: watch,
           deadline: now.monotonic + .seconds(hook.timeout)))
     } catch {
-      ended(hook.name, .failed(error.message, isTransient: false))
+      ended(hook.name, document.id, .failed(error.message, isTransient: false))
     }
   }
 
@@ -165,10 +168,10 @@ final class HookLoop {
     for var program in programs {
       var watched = pollfd(fd: program.watch.descriptor, events: Int16(POLLIN), revents: 0)
       if poll(&watched, 1, 0) > 0 {
-        let end = Subprocess.wait(for: program.process)
-        // The rest of its group is killed, unless the program ended by itself.
+        // The rest of its group is killed, unless the program ended by itself. Until it is waited for, the group has its number.
         if program.isAsked { kill(-program.process, SIGKILL) }
-        ended(program.hook, result(end, wasAsked: program.isAsked))
+        let end = Subprocess.wait(for: program.process)
+        ended(program.hook, program.item, result(end, wasAsked: program.isAsked))
         continue
       }
       if moment >= program.deadline {
@@ -194,11 +197,12 @@ final class HookLoop {
 
   // MARK: - What came of it
 
-  private func ended(_ name: String, _ result: HookQueue.Result) {
+  /// - Parameter item: the id of the document that the hook was told.
+  private func ended(_ name: String, _ item: String, _ result: HookQueue.Result) {
     let (moment, random) = (now, hooks.random.unit())
     let verdict = hooks.state.withLock { state in
       state.queue.ended(
-        name, result, retries: state.settings[name]?.retries ?? 0, now: moment, random: random)
+        name, item, result, retries: state.settings[name]?.retries ?? 0, now: moment, random: random)
     }
     let code = Logger.Metadata.of(code: "hook-failed")
     let why = if case .failed(let message, _, _) = result { message } else { "" }
@@ -220,7 +224,7 @@ final class HookLoop {
     let (items, generation) = hooks.state.withLock { ($0.queue.items, $0.queue.generation) }
     guard generation != saved else { return }
     // A failure is not logged here: parts that write more log the disk's trouble.
-    if TextFile.replace(file, with: JSONText.line(items) + "\n") { saved = generation }
+    if TextFile.replace(file, with: JSONText.line(items) + "\n") == nil { saved = generation }
   }
 
   private func tellLeft() {

@@ -12,7 +12,7 @@ final class Hooks: Sendable {
     var settings: [String: HookSettings] = [:]
     var queue: HookQueue
     /// The results of requests, added by the network's thread.
-    var ended: [(hook: String, result: HookQueue.Result)] = []
+    var ended: [(hook: String, item: String, result: HookQueue.Result)] = []
     var isEnding = false
     /// The socket that wakes the thread; -1 while there is none.
     var bell: Int32 = -1
@@ -124,8 +124,10 @@ final class Hooks: Sendable {
   }
 
   /// Takes the result of a request. Runs on the network's thread.
-  func requestEnded(_ hook: String, _ result: HookQueue.Result) {
-    state.withLock { $0.ended.append((hook, result)) }
+  ///
+  /// - Parameter item: the id of the document that the hook was told.
+  func requestEnded(_ hook: String, _ item: String, _ result: HookQueue.Result) {
+    state.withLock { $0.ended.append((hook, item, result)) }
     ring()
   }
 

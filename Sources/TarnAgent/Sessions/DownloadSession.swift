@@ -26,23 +26,26 @@ final class DownloadSession: Sendable {
   private let atWork = Locked<[Int64: TaskAtWork]>([:])
   /// The settings that the ledger holds.
   private let stored: Locked<SessionSettings>
-  private let age: Locked<SessionAge>
+  let age: SessionClock
   /// The time of the next upkeep, in seconds of the session's age.
   private let upkeepDue = Locked<Int64>(0)
   /// The bytes of partial files that no task at work uses.
   private let idleBytes = Locked<UInt64>(0)
   private let earlier: EarlierBytes
+  /// Lets either a task begin or the partial file of a cancelled one be removed.
+  private let partialTurns = Turns()
   /// True once nothing more may begin.
   private let isClosed = Locked(false)
   private let post: @Sendable (SessionLoop.Message) -> Void
 
   /// The number of tasks that are asked about at once.
   private static let askedAtOnce = 1000
-  private static let upkeepEvery: Int64 = 600
+  static let upkeepEvery: Int64 = 600
+  private static let backOff = BackOff(base: 4, most: 3600)
+  /// More seconds than a server's `Retry-After` or a back-off lets a task wait.
+  private static let longestWait: Int64 = 8 * 86_400
   /// The number of tasks in one transaction of an order for all.
   static let batch = 1000
-  /// The seconds without any contact after which a session ends.
-  static let life: Int64 = 90 * 86_400
 
   /// - Parameters:
   ///   - progress: the progress of all its transfers, by the paths that stand for tasks.
@@ -60,8 +63,7 @@ final class DownloadSession: Sendable {
     (self.patience, self.progress, self.promises) = (patience, progress, promises)
     (self.clock, self.random, self.post) = (clock, random, post)
     stored = Locked(try Self.settings(in: ledger))
-    let known = try ledger.fact(.age).flatMap { JSONText.value(SessionAge.self, from: $0) }
-    age = Locked(known ?? SessionAge(wall: clock.time, boot: bootID, uptime: clock.boottime()))
+    age = try SessionClock(ledger, clock)
     ledger.attach(
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
@@ -110,47 +112,24 @@ final class DownloadSession: Sendable {
   func close() {
     isClosed.withLock { $0 = true }
     for download in atWork.withLock({ tasks -> [RunningDownload] in
-      for number in tasks.keys where tasks[number]?.order == nil { tasks[number]?.order = .leave }
+      for number in tasks.keys where tasks[number]?.stopReason == nil { tasks[number]?.stopReason = .leave }
       return tasks.values.compactMap(\.download)
     }) { download.cancel() }
     engine.withLock { $0 }.close()
     for (_, downloader) in downloaders.withLock({ $0 }) { downloader.shutDown() }
-    try? saveAge()
+    try? age.save()
     ledger.close()
   }
 
   var running: Int { atWork.withLock { $0.count } }
 
+  /// True from the beginning of the task's transfer until its end is recorded. Callable on any thread.
+  func isAtWork(_ task: Int64) -> Bool { atWork.withLock { $0[task] != nil } }
+
   // MARK: Time
 
-  /// The age of the session in seconds. Callable on any thread.
-  func currentAge() -> Int64 {
-    age.withLock { age in
-      age.advance(wall: clock.time, boot: bootID, uptime: clock.boottime())
-      return age.seconds
-    }
-  }
-
-  private func saveAge() throws(LedgerFailure) {
-    _ = currentAge()
-    try ledger.set(.age, JSONText.line(age.withLock { $0 }))
-  }
-
   private var terms: TaskTerms {
-    TaskTerms(now: clock.time, age: currentAge(), limits: settings.limits ?? TaskLimits())
-  }
-
-  /// Records a contact with the session. Callable on any thread.
-  func touch() throws(LedgerFailure) {
-    let age = currentAge()
-    guard age - (try ledger.fact(.contact).flatMap { Int64($0) } ?? -3600) >= 3600 else { return }
-    try ledger.set(.contact, String(age))
-  }
-
-  /// True when nobody has asked for the session in 90 days. Callable on any thread.
-  func isAbandoned() throws(LedgerFailure) -> Bool {
-    guard let contact = try ledger.fact(.contact).flatMap({ Int64($0) }) else { return false }
-    return currentAge() - contact >= Self.life
+    TaskTerms(now: clock.time, age: age.seconds, limits: settings.limits ?? TaskLimits())
   }
 
   // MARK: Settings
@@ -197,7 +176,7 @@ final class DownloadSession: Sendable {
     var free = max(1, min(64, settings.transfers ?? SessionSettings.standardTransfers)) - running
     while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
       // It has just finished and was added again before the loop heard of its end, which comes soon.
-      if atWork.withLock({ $0[task.number] != nil }) { break }
+      if isAtWork(task.number) { break }
       if isOld(task) {
         try ask(try ledger.next(limit: Self.askedAtOnce).filter(isOld).map(\.number))
       } else if try begin(task) {
@@ -205,7 +184,7 @@ final class DownloadSession: Sendable {
       }
     }
     endOldDownloaders()
-    let (age, next) = (currentAge(), try ledger.nextEnd())
+    let (age, next) = (self.age.seconds, try ledger.nextEnd())
     let ends = atWork.withLock { $0.values.compactMap(\.end).min() }
     let upkeep = clock.time.adding(
       seconds: max(1, min(upkeepDue.withLock { $0 }, next ?? .max, ends ?? .max) - age))
@@ -222,7 +201,11 @@ final class DownloadSession: Sendable {
   private func queueDue() throws(LedgerFailure) {
     while true {
       let (terms, isHeld) = (terms, settings.holdsOld == true)
-      let due = try ledger.due(now: terms.now, limit: Self.askedAtOnce)
+      var due = try ledger.due(now: terms.now, limit: Self.askedAtOnce)
+      if due.isEmpty {
+        // No wait is so long: the clock was set back.
+        due = try ledger.waiting(after: terms.now.adding(seconds: Self.longestWait), limit: Self.askedAtOnce)
+      }
       if due.isEmpty { return }
       let tasks = try ledger.update(due) { task in
         guard task.state == .waiting else { return nil }
@@ -252,16 +235,19 @@ final class DownloadSession: Sendable {
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
     let isOther = task.request.digest != nil && task.request.digest != task.digest
-    guard let (destination, headers) = try open(task, known) else { return false }
     let network = downloaders.withLock { $0[$0.count - 1] }
-    let work = TaskAtWork(
-      request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
-      network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
-    // From here on orders find the task.
-    atWork.withLock { $0[number] = work }
-    // Its bytes count among those of the tasks at work.
-    idleBytes.withLock { $0 -= min($0, work.kept) }
+    let opened = try partialTurns.take { () throws(LedgerFailure) -> (Destination, headers: [String])? in
+      guard let opened = try open(task, known) else { return nil }
+      // From here on orders find the task. Its bytes count among those of the tasks at work.
+      let work = TaskAtWork(
+        request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
+        network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
+      atWork.withLock { $0[number] = work }
+      return opened
+    }
+    guard let (destination, headers) = opened else { return false }
     guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
+    try countIdle()
     let beginning = Beginning(
       task: number, download: download(task, isOther ? nil : known, headers),
       ports: ports(destination, network.downloader))
@@ -272,7 +258,7 @@ final class DownloadSession: Sendable {
   private func bring(_ task: TaskRecord, _ beginning: Beginning) {
     let number = task.number
     earlier.bring(task) { [atWork] in
-      atWork.withLock { $0[number]?.order != nil }
+      atWork.withLock { $0[number]?.stopReason != nil }
     } ended: { [self] failure in
       guard let failure else { return post(.brought(self, beginning)) }
       post(.ended(self, number, .failed(code: failure.code, message: failure.message)))
@@ -282,19 +268,19 @@ final class DownloadSession: Sendable {
   func start(_ beginning: Beginning) throws(LedgerFailure) {
     let number = beginning.task
     // An order came while its earlier bytes were brought.
-    if atWork.withLock({ $0[number]?.order != nil }) { return try ended(number, .stopped) }
+    if atWork.withLock({ $0[number]?.stopReason != nil }) { return try ended(number, .stopped) }
     let running = engine.withLock { $0 }.start(
       beginning.download, with: beginning.ports, observer: TaskResponses(self)
     ) { [weak self] outcome in
       guard let self else { return }
       post(.ended(self, number, outcome))
     }
-    let order = atWork.withLock { tasks -> Order? in
+    let reason = atWork.withLock { tasks -> StopReason? in
       tasks[number]?.download = running
-      return tasks[number]?.order
+      return tasks[number]?.stopReason
     }
     // An order came while the task began.
-    if order != nil || isClosed.withLock({ $0 }) { running.cancel() }
+    if reason != nil || isClosed.withLock({ $0 }) { running.cancel() }
   }
 
   /// Opens the destination, and makes the header lines of the request.
@@ -357,8 +343,8 @@ final class DownloadSession: Sendable {
   /// Gives up the beginning of a task. An order that came meanwhile is carried out.
   private func abandon(_ number: Int64) throws(LedgerFailure) {
     folder.close(number)
-    let order = atWork.withLock { $0.removeValue(forKey: number)?.order }
-    if let order { try obey(order, number) }
+    let reason = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
+    if let reason { try obey(reason, number) }
   }
 
   private typealias Destination = (folder: any TransferFolder, directory: FileIdentity)
@@ -397,14 +383,14 @@ final class DownloadSession: Sendable {
       )
     }
     var verdict = rule?.then == .accept ? ResponseVerdict.take : .usual
-    var order: Order?
+    var reason: StopReason?
     let name = SuggestedName.name(disposition: head.contentDisposition, url: head.url)
     do throws(FolderFailure) {
       switch rule?.then {
       case .cancel:
-        order = .fail(
+        reason = .fail(
           code: "refused-by-rule", message: "a rule refuses what the server sends\(TaskAtWork.summary(head))")
-      case .hold: order = .hold
+      case .hold: reason = .hold
       case .place:
         if let to = rule?.to, let place = TaskPlace(to),
           let directory = try folder.place(task, at: place, name)
@@ -413,23 +399,23 @@ final class DownloadSession: Sendable {
         }
       case .accept, nil: break
       }
-      if isFile, order == nil { try folder.name(task, name) }
-      if isFile, order == nil {
+      if isFile, reason == nil { try folder.name(task, name) }
+      if isFile, reason == nil {
         let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
-        order = overQuota(task, size)
+        reason = overQuota(task, size)
       }
     } catch {
       verdict = .end(error)
     }
-    if order != nil { verdict = .end(FolderFailure(.stopped, "ended by a rule")) }
+    if reason != nil { verdict = .end(FolderFailure(.stopped, "ended by a rule")) }
     let size = head.contentRange?.total ?? head.contentLength ?? 0
     let now = clock.monotonic()
     atWork.withLock { tasks in
       answer.serial = (tasks[task]?.response?.answer.serial ?? 0) + 1
       tasks[task]?.response = (answer, false)
       tasks[task]?.responded = now
-      tasks[task]?.size = order == nil ? size : 0
-      if let order, tasks[task]?.order == nil { tasks[task]?.order = order }
+      tasks[task]?.size = reason == nil ? size : 0
+      if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
     }
     post(.responded(self, task))
     return verdict
@@ -440,15 +426,15 @@ final class DownloadSession: Sendable {
   }
 
   func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
-    let order = overQuota(task, bytes)
+    let reason = overQuota(task, bytes)
     atWork.withLock { tasks in
-      tasks[task]?.size = order == nil ? bytes : 0
-      if let order, tasks[task]?.order == nil { tasks[task]?.order = order }
+      tasks[task]?.size = reason == nil ? bytes : 0
+      if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
     }
-    return order.map { _ in FolderFailure(.stopped, "ended by a rule") }
+    return reason.map { _ in FolderFailure(.stopped, "ended by a rule") }
   }
 
-  private func overQuota(_ task: Int64, _ size: UInt64) -> Order? {
+  private func overQuota(_ task: Int64, _ size: UInt64) -> StopReason? {
     guard let most = settings.quota?.bytes else { return nil }
     let others = atWork.withLock { tasks in
       tasks.filter { $0.key != task }.values.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
@@ -479,9 +465,13 @@ final class DownloadSession: Sendable {
       atWork.withLock { $0[number] = nil }
       throw error
     }
-    // An order may have come while the end was recorded.
-    let last = atWork.withLock { $0.removeValue(forKey: number)?.order }
-    if work?.order == nil, let last { try obey(last, number) }
+    // A client's order may have come while the end was recorded.
+    let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
+    if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
+    // An answer to the running task may have given it another URL.
+    if let task = try ledger.task(number), let work, task.request.url != work.request.url {
+      try follow(task, to: task.request.url)
+    }
     try countIdle()
   }
 
@@ -501,15 +491,15 @@ final class DownloadSession: Sendable {
     case .failed(let code, let told):
       let message = told.replacing(HTTPStatus.passwordOptions, with: "")
       folder.close(number)
-      if let order = work?.order { return _ = try obey(order, number) }
+      if let reason = work?.stopReason { return _ = try obey(reason, number) }
       try fail(number, code: code, message: message)
     case .stopped:
       folder.close(number)
-      try obey(work?.order ?? .leave, number)
+      try obey(work?.stopReason ?? .leave, number)
     case .broken(let failure):
       folder.close(number)
       engine.withLock { if $0.hasFailed { $0 = TransferEngine() } }
-      if let order = work?.order, order.wish != nil { return _ = try obey(order, number) }
+      if let reason = work?.stopReason, reason.wish != nil { return _ = try obey(reason, number) }
       try fail(number, code: failure.code, message: failure.message, .wait)
     }
   }
@@ -521,6 +511,8 @@ final class DownloadSession: Sendable {
     let (terms, random) = (terms, random.unit())
     let work = atWork.withLock { $0[number] }
     let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
+    // The pause that the server asked for.
+    let rest = work.flatMap { work in downloaders.withLock { $0.last?.downloader }?.rest(of: work.url) }
     try ledger.update(number) { task in
       guard !task.state.isEnd else { return nil }
       var task = task
@@ -544,8 +536,9 @@ final class DownloadSession: Sendable {
         task.nextAttempt = nil
         return (task, [event(.needsRequest)])
       }
-      task.nextAttempt = terms.now.adding(
-        seconds: TaskBackOff.seconds(after: task.attempts, random: random))
+      // Half of it is random, so that tasks do not all come at once.
+      let pause = Int64(Self.backOff.ceiling(task.attempts) * (1 + random) / 2)
+      task.nextAttempt = terms.now.adding(seconds: max(rest ?? 0, pause))
       // Told once for each reason; a client that asks again sees when the next attempt is.
       return (task, isSame ? [] : [event(.waiting)])
     }
@@ -555,7 +548,7 @@ final class DownloadSession: Sendable {
 
   /// Ends tasks that have taken too long, and drops partial files that were kept long enough.
   private func look() throws(LedgerFailure) {
-    let (age, terms) = (currentAge(), terms)
+    let (age, terms) = (self.age.seconds, terms)
     // The end of these tasks could not be recorded.
     let busy = Set(atWork.withLock { Array($0.keys) })
     try interrupt(try ledger.numbers(in: [.running]).filter { !busy.contains($0) })
@@ -574,7 +567,7 @@ final class DownloadSession: Sendable {
     try partialFiles.dropOld(
       settings.quota ?? SessionQuota(), terms.now, besides: atWork.withLock { Set($0.keys) })
     try countIdle()
-    try saveAge()
+    try self.age.save()
   }
 
   private func countIdle() throws(LedgerFailure) {
@@ -585,12 +578,13 @@ final class DownloadSession: Sendable {
 
   // MARK: Orders
 
-  /// Gives an order to a task. Callable on any thread.
+  /// Stops the transfer of a task for a reason, and does with the task what follows from it. Callable on any
+  /// thread.
   ///
   /// - Returns: whether there was anything to do.
-  func give(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
+  func give(_ reason: StopReason, _ number: Int64) throws(LedgerFailure) -> Bool {
     var isRepeated = false
-    if let wish = order.wish, atWork.withLock({ $0[number] != nil }) {
+    if let wish = reason.wish, isAtWork(number) {
       // It is obeyed when the transfer has stopped, also when the agent is killed before.
       try ledger.update(number) { task in
         guard task.state == .running else { return nil }
@@ -602,26 +596,26 @@ final class DownloadSession: Sendable {
     }
     let (isAtWork, download) = atWork.withLock { tasks in
       // What a client wants goes before what the session decides.
-      if order.wish != nil || tasks[number]?.order == nil { tasks[number]?.order = order }
+      if reason.wish != nil || tasks[number]?.stopReason == nil { tasks[number]?.stopReason = reason }
       return (tasks[number] != nil, tasks[number]?.download)
     }
     download?.cancel()
     if isAtWork { return !isRepeated }
-    return try obey(order, number)
+    return try obey(reason, number)
   }
 
-  /// Gives an order to all tasks in some states. Callable on any thread.
+  /// Does the same with all tasks in some states. Callable on any thread.
   ///
   /// - Returns: the number of tasks that it concerned.
-  func giveAll(_ order: Order, in states: [TaskState]) throws(LedgerFailure) -> Int {
+  func giveAll(_ reason: StopReason, in states: [TaskState]) throws(LedgerFailure) -> Int {
     var count = 0
     // First the tasks that could begin meanwhile.
     let numbers = try ledger.numbers(in: states.filter { $0 != .running })
     // Others may use the ledger between the batches.
     for start in stride(from: 0, to: numbers.count, by: Self.batch) {
-      count += try obey(order, Array(numbers[start..<min(numbers.count, start + Self.batch)]))
+      count += try obey(reason, Array(numbers[start..<min(numbers.count, start + Self.batch)]))
     }
-    for number in atWork.withLock({ Array($0.keys) }) where try give(order, number) { count += 1 }
+    for number in atWork.withLock({ Array($0.keys) }) where try give(reason, number) { count += 1 }
     return count
   }
 
@@ -634,10 +628,7 @@ final class DownloadSession: Sendable {
     let isCommand = if case .short = patience { true } else { false }
     var added = try ledger.add(requests, terms, renews: isCommand, most: most)
     // A request that a client repeats by its key stays as it is.
-    let new = zip(requests, added).filter { request, added in
-      request.key == nil || !added.wasThere || added.task.request.key != request.key
-    }.map(\.1)
-    let finished = new.map(\.task).filter { task in
+    let finished = added.filter { !$0.isRepeated }.map(\.task).filter { task in
       // A single command resumes after an interruption; a file that is in place is done.
       let isRight = task.request.digest == nil || task.request.digest == task.digest
       if isCommand, isRight, folder.isThere(task) { return false }
@@ -693,7 +684,7 @@ final class DownloadSession: Sendable {
         (task.request.url, task.request.headers) = (request.url, request.headers)
         return (task, [])
       }
-      return try changed != nil && give(.move(to: to, order.existing), number)
+      return try changed != nil && give(.wish(.move(to: to, order.existing)), number)
     }
     if order.to != nil {
       // Its file may have its name already, where only a mounted disk can show it.
@@ -751,7 +742,7 @@ final class DownloadSession: Sendable {
   func dropAll() {
     isClosed.withLock { $0 = true }
     let busy = atWork.withLock { Array($0.keys) }.compactMap { try? ledger.task($0) }
-    _ = try? giveAll(.cancel(keeps: false), in: [.suspended, .queued, .waiting])
+    _ = try? giveAll(.wish(.cancel(keeps: false)), in: [.suspended, .queued, .waiting])
     engine.withLock { $0 }.close()
     earlier.wait()
     for task in busy + ((try? ledger.partialTasks()) ?? []) where task.state != .finished {
@@ -760,36 +751,44 @@ final class DownloadSession: Sendable {
   }
 
   @discardableResult
-  private func obey(_ order: Order, _ number: Int64) throws(LedgerFailure) -> Bool {
-    if case .fail(let code, let message) = order {
+  private func obey(_ reason: StopReason, _ number: Int64) throws(LedgerFailure) -> Bool {
+    if case .fail(let code, let message) = reason {
       guard try ledger.task(number)?.state.isEnd == false else { return false }
       try fail(number, code: code, message: message)
       return true
     }
-    return try obey(order, [number]) > 0
+    return try obey(reason, [number]) > 0
+  }
+
+  private func removePartial(ofCancelled task: TaskRecord) throws(LedgerFailure) {
+    try partialTurns.take { () throws(LedgerFailure) in
+      // Somebody may have queued it again meanwhile, and it goes on with what is there.
+      guard isAtWork(task.number) || task.directory != nil, try ledger.task(task.number)?.state == .cancelled
+      else {
+        return
+      }
+      try partialFiles.remove(task)
+    }
   }
 
   /// - Returns: the number of tasks that changed.
-  private func obey(_ order: Order, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
+  private func obey(_ reason: StopReason, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
     let terms = terms
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
     var dropped: Set<Int64> = []
     let changed = try ledger.update(numbers) { task in
-      // A later wish for a running task is in its record.
-      let wish = order.wish.map { task.wish ?? $0 }
-      if wish == .cancel(keeps: false) { dropped.insert(task.number) }
-      switch order {
-      case .suspend, .cancel, .move: return wish.flatMap { task.obeying($0, terms) }
+      switch reason {
+      case .wish(let asked):
+        // A later wish for a running task is in its record.
+        let wish = task.wish ?? asked
+        if wish == .cancel(keeps: false) { dropped.insert(task.number) }
+        return task.obeying(wish, terms)
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
       case .fail: return nil
       }
     }
-    for task in changed where dropped.contains(task.number) {
-      let wasAtWork = atWork.withLock { $0[task.number] != nil }
-      guard wasAtWork || task.directory != nil else { continue }
-      try partialFiles.remove(task)
-    }
+    for task in changed where dropped.contains(task.number) { try removePartial(ofCancelled: task) }
     return changed.count
   }
 }

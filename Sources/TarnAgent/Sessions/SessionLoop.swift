@@ -49,14 +49,19 @@ final class SessionLoop: Sendable {
     thread.withLock { $0.take() }?.join()
   }
 
+  private static let sweepEvery = Duration.seconds(DownloadSession.upkeepEvery)
+
   private func run(_ changed: Changed) {
     /// The sessions that have something to do, each with the latest time for it.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
     /// The sessions that are to be advanced at a requested time.
     var later: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
+    /// When all sessions are advanced, whatever the wall clock says: it may be set back while the loop waits.
+    var sweep = clock.monotonic() + Self.sweepEvery
     while true {
       let now = clock.time
-      let wait = (Array(due.values) + later.values).map { $0.at - now }.min() ?? .seconds(3600)
+      let rest = sweep.remaining(at: clock.monotonic())
+      let wait = min(rest, (Array(due.values) + later.values).map { $0.at - now }.min() ?? rest)
       let messages = state.wait(atMost: max(.milliseconds(1), wait)) { state -> [Message]? in
         guard !state.messages.isEmpty || state.isEnding else { return nil }
         defer { state.messages = [] }
@@ -81,7 +86,9 @@ final class SessionLoop: Sendable {
         }
       }
       if state.withLock({ $0.isEnding && $0.messages.isEmpty }) { return }
-      for (key, (session, at)) in due where at <= clock.time { touched[key] = session }
+      let isSweep = clock.monotonic() >= sweep
+      if isSweep { sweep = clock.monotonic() + Self.sweepEvery }
+      for (key, (session, at)) in due where at <= clock.time || isSweep { touched[key] = session }
       for (key, (session, at)) in later where at <= clock.time {
         touched[key] = session
         later[key] = nil

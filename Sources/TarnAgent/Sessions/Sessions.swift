@@ -20,6 +20,8 @@ final class Sessions: SessionPort {
 
   private struct State {
     var sessions: [String: Open] = [:]
+    /// Why sessions cannot be opened, by their IDs.
+    var broken: [String: String] = [:]
     var lastListener: UInt64 = 0
     var isEnding = false
   }
@@ -29,6 +31,7 @@ final class Sessions: SessionPort {
   private let pool: DownloaderPool
   private let log: Logger
   private let clock: any Clock
+  private let random = SystemRandom()
   private let names = FinalNames()
   private let promises = SpacePromises()
   private let state = Locked(State())
@@ -61,9 +64,9 @@ final class Sessions: SessionPort {
       do {
         _ = try makeOpen(id)
       } catch {
-        log.tell(
-          .error, "session \(id) cannot be opened: \(PassFailure(translating: error).message)",
-          .of(code: "session-failed"))
+        let reason = PassFailure(translating: error).message
+        state.withLock { $0.broken[id] = reason }
+        log.tell(.error, "session \(id) cannot be opened: \(reason)", .of(code: "session-failed"))
       }
     }
   }
@@ -90,6 +93,7 @@ final class Sessions: SessionPort {
       TextFile.makeDirectories(place)
       let ledger = try SessionLedger(directory: place, clock: clock)
       let isNew = try ledger.fact(.contact) == nil
+      if isNew { try ledger.set(.token, random.token()) }
       if isNew, let first { try ledger.set(.settings, JSONText.line(first)) }
       let settings =
         try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) }
@@ -97,12 +101,13 @@ final class Sessions: SessionPort {
       let progress = PassProgress(clock: clock)
       let session = try DownloadSession(
         id: id, ledger: ledger,
-        folder: SessionFolder(id: id, names: names, hashing: OpenSSLHashing()),
+        folder: SessionFolder(
+          id: id, token: try ledger.fact(.token), names: names, hashing: OpenSSLHashing()),
         downloader: try downloader(id, settings), progress: progress, promises: promises,
-        clock: clock, random: SystemRandom(), post: { [loop] in loop.post($0) })
-      if isNew { try session.touch() }
+        clock: clock, random: random, post: { [loop] in loop.post($0) })
+      if isNew { try session.age.touch() }
       let open = Open(session: session, progress: progress)
-      state.withLock { $0.sessions[id] = open }
+      state.withLock { ($0.sessions[id], $0.broken[id]) = (open, nil) }
       loop.post(.wake(session))
       return (open, isNew)
     }
@@ -117,8 +122,15 @@ final class Sessions: SessionPort {
   private func find(_ id: String) throws(ControlFailure) -> Open {
     try refuseAtEnd()
     if let open = state.withLock({ $0.sessions[id] }) {
-      try Self.translating { try open.session.touch() }
+      try Self.translating { try open.session.age.touch() }
       return open
+    }
+    if let reason = state.withLock({ $0.broken[id] }) {
+      // What kept it from being opened may be over, such as a full disk.
+      if let open = try? makeOpen(id).open { return open }
+      throw ControlFailure(
+        .storage, code: "session-failed", "session '\(id)' cannot be opened: \(reason)",
+        hint: "to give it up: tarn session forget \(id); finished files stay")
     }
     throw ControlFailure(
       .notFound, code: "no-such-session", "there is no session '\(Printable.escape(id))'",
@@ -161,8 +173,13 @@ final class Sessions: SessionPort {
 
   func list() throws(ControlFailure) -> SessionList {
     try refuseAtEnd()
-    let ids = state.withLock { $0.sessions.keys.sorted() }
-    var documents: [SessionDocument] = []
+    let (ids, broken) = state.withLock { ($0.sessions.keys.sorted(), $0.broken) }
+    var documents = broken.map { id, reason in
+      var document = SessionDocument(
+        id: id, settings: SessionSettings(), isClosed: false, tasks: [:], lastEvent: 0, acknowledged: 0)
+      document.failure = reason
+      return document
+    }
     for id in ids {
       guard let open = state.withLock({ $0.sessions[id] }) else { continue }
       do throws(ControlFailure) {
@@ -172,7 +189,7 @@ final class Sessions: SessionPort {
         guard state.withLock({ $0.sessions[id] }) == nil else { throw error }
       }
     }
-    return SessionList(documents)
+    return SessionList(documents.sorted { $0.id < $1.id })
   }
 
   func open(
@@ -321,6 +338,9 @@ final class Sessions: SessionPort {
   // MARK: Orders
 
   func order(_ order: SessionOrder, _ id: String) throws(ControlFailure) -> ControlAnswer {
+    if order.verb == .forget, forgetBroken(id) {
+      return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
+    }
     let session = try find(id).session
     return try Self.translating {
       switch order.verb {
@@ -410,17 +430,20 @@ final class Sessions: SessionPort {
     }
     switch order.verb {
     case .suspend, .cancel:
-      let what: DownloadSession.Order = order.verb == .suspend ? .suspend : .cancel(keeps: order.keep == true)
-      if let task = order.task { return try session.give(what, task) ? 1 : 0 }
-      return try session.giveAll(what, in: TaskState.allCases.filter { !ended.contains($0) })
+      let wish: TaskWish = order.verb == .suspend ? .suspend : .cancel(keeps: order.keep == true)
+      if let task = order.task { return try session.give(.wish(wish), task) ? 1 : 0 }
+      return try session.giveAll(.wish(wish), in: TaskState.allCases.filter { !ended.contains($0) })
     case .resume:
-      return try inBatches(numbers([.suspended])) { try session.queue($0, from: [.suspended]).count }
+      // The transfer of a running one may still be stopping.
+      return try inBatches(numbers([.suspended, .running])) {
+        try session.queue($0, from: [.suspended]).count
+      }
     case .retry:
       if let task = order.task, order.to != nil || order.url != nil || order.headers != nil {
         return try answer(order, task, session) ? 1 : 0
       }
       let states: [TaskState] = [.waiting, .failed, .cancelled]
-      return try inBatches(numbers(states)) { try session.queue($0, from: states).count }
+      return try inBatches(numbers(states + [.running])) { try session.queue($0, from: states).count }
     case .first: return try order.task.map { try session.ledger.putFirst($0) } == true ? 1 : 0
     default:
       return try inBatches(numbers(TaskState.allCases.filter { !ended.contains($0) })) {
@@ -433,7 +456,9 @@ final class Sessions: SessionPort {
   /// that was abandoned.
   private func forgetIfOver(_ session: DownloadSession) {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
-    guard (try? session.isOver()) == true || !isRead && (try? session.isAbandoned()) == true else { return }
+    guard (try? session.isOver()) == true || !isRead && (try? session.age.isAbandoned()) == true else {
+      return
+    }
     // Runs on a thread of its own, for the session's end waits for the loop's.
     _ = try? WorkerThread.start(name: "tarn-forget") { [self] in forget(session, onlyIfOver: true) }
   }
@@ -441,7 +466,7 @@ final class Sessions: SessionPort {
   /// - Parameter onlyIfOver: true to check again, for the session may have more to do by now.
   private func forget(_ session: DownloadSession, onlyIfOver: Bool = false) {
     making.take {
-      let isOver = (try? session.isOver()) == true || (try? session.isAbandoned()) == true
+      let isOver = (try? session.isOver()) == true || (try? session.age.isAbandoned()) == true
       guard isOver || !onlyIfOver else { return }
       guard let open = state.withLock({ $0.sessions.removeValue(forKey: session.id) }) else { return }
       defer { for listener in open.listeners.values { listener() } }
@@ -449,10 +474,25 @@ final class Sessions: SessionPort {
       pool.budget.forgetReceived(mirror: "session:\(session.id)")
       session.dropAll()
       session.close()
-      // From here on no agent takes it for a session, whatever a crash leaves of it.
-      let place = "\(directory)/\(Self.forgotten)\(session.id)"
-      if rename("\(directory)/\(session.id)", place) == 0 { Self.remove(place) }
+      removeDirectory(of: session.id)
     }
+  }
+
+  /// Forgets a session that cannot be opened. Its partial files are unknown, and stay.
+  ///
+  /// - Returns: false when there is none of that ID.
+  private func forgetBroken(_ id: String) -> Bool {
+    making.take {
+      guard state.withLock({ $0.broken.removeValue(forKey: id) }) != nil else { return false }
+      removeDirectory(of: id)
+      return true
+    }
+  }
+
+  /// From here on no agent takes it for a session, whatever a crash leaves of it.
+  private func removeDirectory(of id: String) {
+    let place = "\(directory)/\(Self.forgotten)\(id)"
+    if rename("\(directory)/\(id)", place) == 0 { Self.remove(place) }
   }
 
   /// The beginning of the name of a directory whose session is forgotten; no session's ID begins so.

@@ -67,6 +67,8 @@ extension Tarn {
     network.userAgent = network.userAgent ?? "tarn/\(Self.version)"
     network.allowsAskedPrivateAddresses = true
     let ledger = try SessionLedger(directory: place)
+    let random = SystemRandom()
+    if try ledger.fact(.settings) == nil { try ledger.set(.token, random.token()) }
     var settings = SessionSettings()
     settings.transfers = request.transfers
     try ledger.set(.settings, JSONText.line(settings))
@@ -77,10 +79,11 @@ extension Tarn {
     let loop = SessionLoop(clock: SystemClock())
     let session = try DownloadSession(
       id: id, ledger: ledger,
-      folder: SessionFolder(id: id, names: FinalNames(), hashing: OpenSSLHashing()),
+      folder: SessionFolder(
+        id: id, token: try ledger.fact(.token), names: FinalNames(), hashing: OpenSSLHashing()),
       downloader: try CurlDownloader(settings: network),
       patience: .short(retries: request.options.last(.retries).flatMap { Int($0) } ?? 5), progress: progress,
-      clock: SystemClock(), random: SystemRandom(), post: { loop.post($0) })
+      clock: SystemClock(), random: random, post: { loop.post($0) })
     defer {
       session.close()
       loop.end()

@@ -18,17 +18,25 @@ struct TaskAtWork {
   var download: RunningDownload?
   /// The last answer, and whether the ledger has it.
   var response: (answer: SessionLedger.Response, isNoted: Bool)?
-  /// The size of the file, once the server has told it.
-  var size: UInt64 = 0
+  /// The size of the file, once the server has told it; the bytes of the partial file before.
+  var size: UInt64
   /// The beginning of an answer that was no file.
   var body: String?
-  /// The order that ended it from outside; `nil` when it ended by itself.
-  var order: DownloadSession.Order?
+  /// Why it is stopped from outside; `nil` when it ends by itself.
+  var stopReason: DownloadSession.StopReason?
   /// The session's age at which the time for the whole task is over; `nil` when that was dealt with.
   var end: Int64?
+
+  init(request: TaskRequest, replaces: Bool, known: Row?, network: Int, kept: UInt64, began: Instant) {
+    (self.request, self.replaces, self.known, self.network) = (request, replaces, known, network)
+    (self.kept, self.began, size) = (kept, began, kept)
+  }
 }
 
 extension TaskAtWork {
+  /// The URL after redirects, once the server has answered.
+  var url: String { response?.answer.head.url ?? request.url }
+
   /// The times of its last attempt.
   func times(at now: Instant) -> TaskTimes {
     func milliseconds(_ moment: Instant) -> Int64 { moment.elapsed(since: began).nanoseconds / 1_000_000 }
@@ -43,14 +51,14 @@ extension TaskAtWork {
   }
 }
 
-extension DownloadSession.Order {
+extension DownloadSession.StopReason {
   /// Ends a task whose bytes would exceed the session's quota of unfinished bytes.
   ///
   /// - Parameters:
   ///   - size: the size of its file.
   ///   - held: the bytes that other tasks hold.
   /// - Returns: `nil` when they fit.
-  static func overQuota(_ size: UInt64, besides held: UInt64, most: UInt64) -> DownloadSession.Order? {
+  static func overQuota(_ size: UInt64, besides held: UInt64, most: UInt64) -> DownloadSession.StopReason? {
     if size > most {
       return .fail(
         code: "larger-than-quota",
@@ -71,29 +79,19 @@ extension DownloadSession {
     let ports: SingleDownload.Ports
   }
 
-  /// What a task at work is told to do.
-  enum Order: Sendable {
-    case suspend
-    /// - Parameter keeps: true when its partial file stays.
-    case cancel(keeps: Bool)
+  /// Why the transfer of a task is stopped, and so what becomes of the task.
+  enum StopReason: Sendable {
+    /// A client wants something else of it.
+    case wish(TaskWish)
     /// The process ends: the task stays as it is, and the next process continues it.
     case leave
     /// A rule wants a program to be asked.
     case hold
     /// A rule or a limit ends the task.
     case fail(code: String, message: String)
-    /// The file gets another destination.
-    case move(to: String, TaskRequest.Existing?)
 
     /// What a client wants; `nil` for what comes from the session itself.
-    var wish: TaskWish? {
-      switch self {
-      case .suspend: .suspend
-      case .cancel(let keeps): .cancel(keeps: keeps)
-      case .move(let to, let existing): .move(to: to, existing)
-      case .leave, .hold, .fail: nil
-      }
-    }
+    var wish: TaskWish? { if case .wish(let wish) = self { wish } else { nil } }
   }
 
   /// The reaction to a failure that may be temporary.

@@ -15,7 +15,7 @@ struct WakeState {
   private var phase = Phase.idle
   private var failures = 0
   private var last: (when: Timestamp, message: String)?
-  private static let mostFailures = 13
+  private static let backOff = BackOff(base: 5, most: 6 * 3600)
 
   /// The time of the next run; `nil` when only an event starts one.
   var due: Timestamp? { if case .waiting(let until) = phase { until } else { nil } }
@@ -40,15 +40,13 @@ struct WakeState {
 
   mutating func ended(_ message: String, now: Timestamp) {
     guard case .running(let isAcknowledged) = phase else { return }
+    last = (last?.when ?? now, message)
     if isAcknowledged {
       phase = .idle
       return
     }
     failures += 1
-    last = (last?.when ?? now, message)
-    // The wait is five seconds, doubled each time, six hours at most.
-    let seconds = Int64(5) << Int64(min(failures - 1, Self.mostFailures))
-    phase = .waiting(until: now.adding(seconds: min(seconds, 6 * 3600)))
+    phase = .waiting(until: now.adding(seconds: Int64(Self.backOff.ceiling(failures))))
   }
 
   /// Notes that somebody acknowledges events.
@@ -132,11 +130,12 @@ final class Waker: Sendable {
   private static func runAndWait(_ command: [String], _ environment: [String], lock: String?) -> String {
     let held = lock.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) } ?? -1
     defer { if held >= 0 { Glibc.close(held) } }
-    if lock != nil, held < 0 || flock(held, LOCK_EX | LOCK_NB) != 0 {
+    if let lock, held < 0 { return "cannot open \(Printable.escape(lock)): \(ErrorText.of(errno))" }
+    if lock != nil, flock(held, LOCK_EX | LOCK_NB) != 0 {
       return "it runs still, since an agent before this one"
     }
     do throws(OutsideProgram.Failure) {
-      // The command holds the lock as well.
+      // The command holds the lock as well; under systemd-run, the client that waits for it does.
       let process = try OutsideProgram.start(command, environment, held: held >= 0 ? held : nil)
       return Subprocess.wait(for: process).text
     } catch {

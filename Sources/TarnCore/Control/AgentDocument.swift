@@ -40,8 +40,22 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   /// twice.
   package var restingHosts: [RestingHost] = []
 
+  /// What the agent itself could not do the last time. `nil` when all went well, and from an agent that does not report it.
+  package var troubles: [Trouble]?
+
   /// The hooks and their state. `nil` where the settings name none, and from an agent that does not report them.
   package var hooks: [HookStatus]?
+
+  package struct Trouble: Codable, Sendable, Equatable {
+    /// The code of the log line about it, such as `metrics-file`.
+    package var code: String
+    package var message: String
+    package var hint: String?
+
+    package init(code: String, message: String, hint: String? = nil) {
+      (self.code, self.message, self.hint) = (code, message, hint)
+    }
+  }
 
   package struct RestingHost: Codable, Sendable, Equatable {
     package var host: String

@@ -16,6 +16,8 @@ package struct SessionDocument: Codable, Sendable, Equatable {
   package var partialFiles: Int?
   /// How the last wake command ended; `nil` where none was run.
   package var wake: WakeDocument?
+  /// Why the session cannot be opened; `nil` for all others. Then only the ID means anything.
+  package var failure: String?
   /// The names of the settings that differ from the stored ones, in the answer to settings that were sent.
   package var differs: [String]?
 

@@ -19,7 +19,7 @@ extension AgentDocument {
     document.settingsCheck = nil
     document.needRestart = []
     document.restingHosts = []
-    document.hooks = nil
+    (document.hooks, document.troubles) = (nil, nil)
     return document
   }
 }

@@ -128,11 +128,15 @@ package struct HookQueue: Sendable {
 
   /// Takes the outcome of a hook's first item.
   ///
-  /// - Parameter random: a number in 0..<1.
+  /// - Parameters:
+  ///   - item: the id of its document. An outcome of an item that is gone, as after two reloads, is `unknown`.
+  ///   - random: a number in 0..<1.
   package mutating func ended(
-    _ hook: String, _ result: Result, retries: Int, now: Moment, random: Double
+    _ hook: String, _ item: String, _ result: Result, retries: Int, now: Moment, random: Double
   ) -> Verdict {
-    guard let line = lines[hook], line.phase == .atWork else { return .unknown }
+    guard let line = lines[hook], line.phase == .atWork, line.items.first?.document.id == item else {
+      return .unknown
+    }
     generation += 1
     switch result {
     case .delivered:

@@ -51,6 +51,8 @@ extension MetricsPage {
 
   /// - Parameter received: the bytes received for the session.
   package mutating func add(_ session: SessionDocument, received: UInt64) {
+    // Nothing is known of one that cannot be opened.
+    guard session.failure == nil else { return }
     for state in TaskState.allCases {
       set(.tasks, session.tasks[state.rawValue] ?? 0, session.id, state.rawValue)
     }

@@ -5,7 +5,7 @@ package enum TaskState: String, Codable, Sendable, CaseIterable {
   /// The task waits for its turn.
   case queued
   case running
-  /// The task waits after a temporary failure, or must not begin before a certain time.
+  /// The task waits after a temporary failure, until a certain time, or for an answer of a client.
   case waiting
   case finished
   case failed
@@ -268,14 +268,17 @@ package struct SessionSettings: Codable, Sendable, Equatable {
     }
     if let transfers, !(1...64).contains(transfers) { throw refuse("transfers is a number from 1 to 64") }
     for (name, command) in [("wake", wake), ("hook", hook)] {
-      guard let command, command.first?.hasPrefix("/") != true else { continue }
-      throw refuse("\(name) is an absolute path of a program, and its arguments")
+      guard let command else { continue }
+      let isText = !command.contains { $0.utf8.contains(0) }
+      if isText, command.first?.hasPrefix("/") == true { continue }
+      throw refuse("\(name) is an absolute path of a program, and its arguments, without NUL")
     }
     if let proxy, (try? PassOptions(values: [.proxy: [proxy]]).network())?.proxy == nil {
       throw refuse("proxy is a URL such as http://host:port or socks5h://host:port")
     }
     try limits?.validate()
     try TaskRequest.validate(headers: headers)
+    try TaskRequest.refuseOwnHeaders(headers)
     for rule in rules ?? [] { try rule.validate() }
     var names: Set<String> = []
     for host in hosts ?? [] {

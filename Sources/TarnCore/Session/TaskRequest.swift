@@ -103,6 +103,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
   package func validate() throws(Refusal) {
     try Self.validate(url: url)
     try Self.validate(headers: headers)
+    if isRepeatable { try Self.refuseOwnHeaders(headers) }
     if let fault = TaskPlace.fault(of: to) {
       throw Refusal(code: "destination-refused", message: "\(Printable.escape(to)): \(fault)")
     }
@@ -149,6 +150,22 @@ extension TaskRequest {
             "a header line that begins with \(Printable.escape(String(line.prefix(20).prefix { $0 != ":" }))) is none: write 'Name: value'"
         )
       }
+    }
+  }
+
+  /// The headers with which Tarn itself asks for a part, or whether a file has changed.
+  private static let own: Set<String> = [
+    "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
+  ]
+
+  /// - Throws: the header that Tarn sets itself in a GET.
+  package static func refuseOwnHeaders(_ headers: [String]?) throws(Refusal) {
+    for line in headers ?? [] {
+      let name = line.prefix { $0 != ":" }
+      guard own.contains(name.lowercased()) else { continue }
+      throw Refusal(
+        code: "header-refused",
+        message: "Tarn sets \(name) itself, to resume a file and to ask whether it has changed: leave it out")
     }
   }
 

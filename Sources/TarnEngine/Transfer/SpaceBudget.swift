@@ -145,7 +145,7 @@ final class SpaceBudget: Sendable {
     }
     let need = size.map { "it needs \(Units.show($0)), and " } ?? ""
     return "does not fit: \(need)\(Units.show(available)) are free beyond the reserve of "
-      + "\(Units.show(reserve)) (--reserve)"
+      + Units.show(reserve)
   }
 
   private var hasNoFiles: Bool { (try? folder.space().files) == .some(0) }

@@ -4,7 +4,7 @@ package import TarnCore
 import TarnRuntime
 
 /// The destinations of one session's tasks. The engine sees each task as a path that is its number. The partial file lies beside
-/// the destination, as `.tarn-SESSION-TASK.part`. Any thread.
+/// the destination, as `.tarn-SESSION-TOKEN-TASK.part`. Any thread.
 package final class SessionFolder: Sendable {
   /// The destination of a running task.
   private struct Destination {
@@ -21,6 +21,7 @@ package final class SessionFolder: Sendable {
     var claimed: FinalNames.Name?
   }
 
+  /// The word that names the session in its partial files.
   private let id: String
   private let names: FinalNames
   private let hashing: any Hashing
@@ -30,9 +31,13 @@ package final class SessionFolder: Sendable {
   private let mode = 0o666 & ~ProcessMask.read()
   private let destinations = Locked<[Int64: Destination]>([:])
 
-  /// - Parameter id: the ID of the session: letters, digits, `-`, `_` and `.`.
-  package init(id: String, names: FinalNames, hashing: any Hashing) {
-    (self.id, self.names, self.hashing) = (id, names, hashing)
+  /// - Parameters:
+  ///   - id: the ID of the session: letters, digits, `-`, `_` and `.`.
+  ///   - token: a random word, by which sessions of one ID, in other agents, do not meet in a directory; `nil` for a session that
+  ///     began without one.
+  package init(id: String, token: String? = nil, names: FinalNames, hashing: any Hashing) {
+    self.id = token.map { "\(id)-\($0)" } ?? id
+    (self.names, self.hashing) = (names, hashing)
     _ = tarn_raise_open_files()
   }
 
@@ -510,7 +515,8 @@ package final class SessionFolder: Sendable {
       switch destination.existing {
       case .fail: throw taken(destination, leaf)
       case .replace:
-        try exchange(staged.name, destination, leaf)
+        // What stood there may have gone meanwhile.
+        guard try exchange(staged.name, destination, leaf) else { continue }
         return try FileStat.of(file, leaf.utf8).identity
       case .keepBoth where wanted.number >= Self.mostNumbers: throw taken(destination, leaf)
       case .keepBoth:
@@ -536,7 +542,11 @@ package final class SessionFolder: Sendable {
 
   /// Exchanges the new file with what stands there. The old object keeps the partial file's name until the ledger records the new
   /// one: see `finish`.
-  private func exchange(_ name: String, _ destination: Destination, _ leaf: String) throws(FolderFailure) {
+  ///
+  /// - Returns: false when nothing stands there any more.
+  private func exchange(
+    _ name: String, _ destination: Destination, _ leaf: String
+  ) throws(FolderFailure) -> Bool {
     let path = destination.place.path(leaf)
     let standing = try FileStat.at(destination.directory, cString(leaf))
     if standing?.kind == .directory {
@@ -548,6 +558,14 @@ package final class SessionFolder: Sendable {
     }
     let result = renamer.exchange(
       destination.directory, name, destination.directory, cString(leaf), .exchange)
+    if result == -ENOENT { return false }
+    guard !Renamer.isUnsupported(result) else {
+      throw FolderFailure(
+        .other,
+        "cannot replace \(Printable.escape(path)): the file system cannot exchange two names; move away what is there",
+        errno: Int32(-result))
+    }
     try kernel("replace", path.utf8, result)
+    return true
   }
 }

@@ -34,6 +34,8 @@ extension SessionLedger {
     package var task: TaskRecord
     /// True when a task with this URL and destination, or with this key, existed already.
     package var wasThere: Bool
+    /// True when it is the same request once more, by its key.
+    package var isRepeated = false
   }
 
   /// An intent that is left after a crash.

@@ -79,6 +79,8 @@ package final class SessionLedger: TransferLedger {
 
   package enum Fact: String {
     case settings
+    /// A random word in the names of the session's partial files.
+    case token
     /// The number of the last event that was acknowledged.
     case acknowledged
     /// Set once the session takes no more tasks.
@@ -112,8 +114,7 @@ package final class SessionLedger: TransferLedger {
   /// Adds tasks: all of them or none. A request whose URL and destination match a known task is not added again. A known task that
   /// failed or was cancelled is queued once more.
   ///
-  /// - Parameter renews: true to give a known task that is not running the new request; otherwise it only gets a digest, when it
-  ///   had none.
+  /// - Parameter renews: true to give a known task that is not running the new request; otherwise it only gets another digest.
   /// - Parameter most: the most tasks that may not have ended. A batch that adds none is never refused.
   /// - Returns: the tasks in the order of the requests.
   /// - Throws: `tooManyTasks` when there would be too many; nothing was added then.
@@ -140,7 +141,7 @@ package final class SessionLedger: TransferLedger {
     _ request: TaskRequest, _ terms: TaskTerms, _ renews: Bool, _ connection: Connection
   ) throws(LedgerFailure) -> (Added, isNewlyLive: Bool) {
     if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
-      return (Added(task: known, wasThere: true), false)
+      return (Added(task: known, wasThere: true, isRepeated: true), false)
     }
     let asked = try task("url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     if var known = asked {
@@ -254,6 +255,16 @@ package final class SessionLedger: TransferLedger {
       try connection.all(
         "SELECT number FROM tasks WHERE state = 'waiting' AND due <= ? ORDER BY due LIMIT ?",
         [.integer(now.nanoseconds), .limit(limit)]
+      ) { row throws(LedgerFailure) in try row.integer(0) }
+    }
+  }
+
+  /// Returns the waiting tasks that are to be tried only after a time, except those that their requests delay.
+  package func waiting(after time: Timestamp, limit: Int) throws(LedgerFailure) -> [Int64] {
+    try read { connection throws(LedgerFailure) in
+      try connection.all(
+        "SELECT number FROM tasks WHERE state = 'waiting' AND due > ? AND code IS NOT ? ORDER BY due LIMIT ?",
+        [.integer(time.nanoseconds), .text(TaskRecord.delayed), .limit(limit)]
       ) { row throws(LedgerFailure) in try row.integer(0) }
     }
   }

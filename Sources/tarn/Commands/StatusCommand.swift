@@ -142,14 +142,22 @@ struct StatusCommand: ParsableCommand {
       return reading.agentFailure?.code == PassFailure.silentAgent ? [AgentText.silent(session.style)] : []
     }
     let check = session.sources.paths.command("config check")
-    return AgentText.lines(
+    let isSystem = session.sources.paths.instance == .system
+    let lines = AgentText.lines(
       agent, of: reading.isOfNamed ? reading.documents.map(\.name) : nil, now: session.now,
-      style: session.style, check: check)
+      style: session.style, check: check,
+      label: reading.isOwnAgent ? "agent:" : isSystem ? "other agent:" : "system's agent:")
+    guard !reading.isOwnAgent, reading.documents.contains(where: { session.configured($0.name) != nil })
+    else { return lines }
+    let start = SettingsChange.start(isSystem: isSystem)
+    return lines + [session.style.paint("agent:", .warning) + " yours does not run: \(start)"]
   }
 
   /// The statuses that could be read, and the reasons why others could not.
   struct Reading {
     var agent: AgentDocument?
+    /// True unless the agent that answers follows other settings than these.
+    var isOwnAgent = true
     /// True when the mirrors were named.
     var isOfNamed = false
     /// The failure of asking the agent; `nil` when it answered, or there is none.
@@ -210,8 +218,9 @@ struct StatusCommand: ParsableCommand {
     var reading = Reading(isOfNamed: !mirrors.isEmpty)
     var known: [StatusDocument] = []
     do throws(PassFailure) {
-      if let answer = try AgentLink(session.sources).status(problemLimit: problemLimit(session)) {
-        reading.agent = answer.agent
+      let problemLimit = problemLimit(session)
+      if let (answer, isOwn) = try AgentLink(session.sources).anyStatus(problemLimit: problemLimit) {
+        (reading.agent, reading.isOwnAgent) = (answer.agent, isOwn)
         known = answer.mirrors
       }
     } catch {

@@ -67,7 +67,18 @@ struct Steering {
     try session.refuseMissingSettings()
     let names = try AgentLink(session.sources).ask { try $0.status(problemLimit: 0) }.mirrors.map(\.name)
     if names.isEmpty { session.say("the agent has no mirror") }
+    if verb == .pause, !session.isQuiet { tellSessions() }
     try run(verb, names)
+  }
+
+  /// Tells which sessions still download, for `--all` means mirrors.
+  private func tellSessions() {
+    let waiting = TaskState.allCases.filter { !$0.isEnd && $0 != .suspended }
+    let sessions = (try? AgentLink(session.sources).ask { try $0.sessions().sessions }) ?? []
+    let busy = sessions.filter { session in waiting.contains { session.tasks[$0.rawValue, default: 0] > 0 } }
+    guard !busy.isEmpty else { return }
+    let words = busy.prefix(5).map { "session:\($0.id)" }.joined(separator: " ")
+    session.say("sessions go on; to pause them: tarn pause \(words)\(busy.count > 5 ? " ..." : "")")
   }
 
   /// Performs one command per target, and ends with the worst status.

@@ -11,5 +11,6 @@ struct TrashCommand: ParsableCommand {
         tarn trash restore /srv/iso 1a2b3c4d
         tarn trash empty /srv/iso
       """,
-    subcommands: [TrashListCommand.self, TrashRestoreCommand.self, TrashEmptyCommand.self])
+    subcommands: [TrashListCommand.self, TrashRestoreCommand.self, TrashEmptyCommand.self],
+    defaultSubcommand: TrashListCommand.self)
 }

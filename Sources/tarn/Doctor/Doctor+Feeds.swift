@@ -16,6 +16,14 @@ extension Doctor {
         findings += file(patient, feed)
         continue
       }
+      if let secret = request.missingSecrets.first {
+        // Only a service has the credentials that systemd loads.
+        findings.append(
+          Finding(
+            .ok, .feed, of: patient.name,
+            "not asked: its \(secret.rawValue) is a credential, which only the service can read"))
+        continue
+      }
       let origin = Self.origin(feed)
       guard seen.insert(origin + (request.options.last(.proxy) ?? "")).inserted else { continue }
       findings += ask(patient, request, origin)
@@ -44,8 +52,7 @@ extension Doctor {
 
   private func file(_ patient: Patient, _ feed: String) -> [Finding] {
     guard feed != "-" else { return [] }
-    let path = feed.hasPrefix("file://") ? String(feed.dropFirst("file://".count)) : feed
-    guard TextFile.status(path) == nil else { return [] }
+    guard let path = session.tarn.localFeed(feed), TextFile.status(path) == nil else { return [] }
     return [
       Finding(
         .problem, .feed, of: patient.name, "its feed \(Printable.escape(path)) is not there",

@@ -17,6 +17,27 @@ extension Doctor {
     return findings
   }
 
+  /// Tells what is wrong with the last pass of a mirror.
+  ///
+  /// - Parameter documents: the statuses from the agent.
+  func state(_ patient: Patient, _ documents: [StatusDocument]) -> [Finding] {
+    let tarn = session.tarn
+    let told = documents.first { $0.folder.hasPrefix("/") && tarn.isSamePlace($0.folder, patient.folder) }
+    guard
+      let document = told
+        ?? (try? tarn.status(folder: patient.folder, state: patient.state, problemLimit: 1))
+    else { return [] }
+    let check = MirrorCheck(document, maxAge: .max, now: session.now)
+    let isHarmless = [.held, .interrupted].contains(check.verdict)
+    let reason = document.lastSuccess == nil ? document.lastFailure.map { "failing (\($0))" } : check.summary
+    guard !check.isGood, let reason else { return [] }
+    return [
+      Finding(
+        isHarmless ? .warning : .problem, .state, of: patient.name, reason,
+        mend: "tarn status \(ShellWord.quote(patient.settings?.name ?? patient.folder))")
+    ]
+  }
+
   private func place(_ patient: Patient) -> Finding {
     let tarn = session.tarn
     do throws(PassFailure) {
@@ -32,7 +53,7 @@ extension Doctor {
         return Finding(
           .problem, .folder, of: patient.name, error.message, mend: error.hint ?? "tarn status \(word)")
       }
-      if let reason = cannotMake(patient.folder) {
+      if let reason = FolderAccess(isSystem: isSystem).reasonNotToMake(patient.folder) {
         return Finding(
           .problem, .permissions, of: patient.name, reason.message, mend: reason.mend)
       }
@@ -40,62 +61,40 @@ extension Doctor {
     }
   }
 
-  /// The user who runs the agent: for the system's service `tarn`, if it exists; otherwise `nil`.
-  private var agentUser: (name: String, id: uid_t, group: gid_t)? {
-    guard isSystem, geteuid() == 0, let entry = getpwnam("tarn") else { return nil }
-    return ("tarn", entry.pointee.pw_uid, entry.pointee.pw_gid)
-  }
-
-  private func cannotMake(_ folder: String) -> (message: String, mend: String)? {
-    var above = folder
-    while !above.isEmpty, TextFile.status(above) == nil {
-      above = above.lastIndex(of: "/").map { String(above[..<$0]) } ?? ""
-    }
-    let directory = above.isEmpty ? "/" : above
-    guard let user = agentUser else {
-      guard access(directory, W_OK | X_OK) != 0 else { return nil }
-      return (
-        "this user may not make it in \(Printable.escape(directory))",
-        "sudo install -d -o \"$USER\" \(ShellWord.quote(folder))"
-      )
-    }
-    guard !Self.mayWrite(directory, user.id, user.group) else { return nil }
-    return (
-      "the agent's user \(user.name) may not make it in \(Printable.escape(directory))",
-      "sudo install -d -o \(user.name) -g \(user.name) \(ShellWord.quote(folder))"
-    )
-  }
-
-  /// True when owner, group and mode let the user write; access lists may differ.
-  static func mayWrite(_ path: String, _ user: uid_t, _ group: gid_t) -> Bool {
-    guard let status = TextFile.status(path) else { return false }
-    let mode = status.st_mode
-    if user == 0 { return true }
-    if status.st_uid == user { return mode & 0o300 == 0o300 }
-    if status.st_gid == group, mode & 0o030 == 0o030 { return true }
-    return mode & 0o003 == 0o003
-  }
-
   private func permissions(_ patient: Patient) -> [Finding] {
+    // The system's agent does not look after a mirror that a user made by hand, and root may write anywhere.
+    guard !isSystem || patient.settings != nil else { return [] }
+    let agentUser = FolderAccess(isSystem: isSystem).agentUser
     let state = (try? session.tarn.recordDirectory(folder: patient.folder, state: patient.state)) ?? ""
     for path in [patient.folder, state] where !path.isEmpty && TextFile.status(path) != nil {
       if let user = agentUser {
-        guard !Self.mayWrite(path, user.id, user.group) else { continue }
+        guard !FolderAccess.mayWrite(path, user) else { continue }
         return [
           Finding(
             .warning, .permissions, of: patient.name,
-            "by its mode the agent's user \(user.name) may not write \(Printable.escape(path))",
-            mend: "sudo chown -R \(user.name): \(ShellWord.quote(path))")
+            "by its mode the agent's user \(user.name) may not write \(Printable.escape(path))\(Self.owner(path))",
+            mend: Self.isRoots(path)
+              ? "sudo chown -R \(user.name): \(ShellWord.quote(path))"
+              : "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder")
         ]
       }
       guard access(path, R_OK | W_OK | X_OK) != 0 else { continue }
       return [
         Finding(
-          .problem, .permissions, of: patient.name, "this user may not write \(Printable.escape(path))",
-          mend: "sudo chown -R \"$USER\" \(ShellWord.quote(path))")
+          .problem, .permissions, of: patient.name,
+          "this user may not write \(Printable.escape(path))\(Self.owner(path))",
+          mend: "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder")
       ]
     }
     return []
+  }
+
+  private static func isRoots(_ path: String) -> Bool { TextFile.status(path)?.st_uid == 0 }
+
+  /// Returns `, which belongs to ann`; empty when the path cannot be looked at.
+  private static func owner(_ path: String) -> String {
+    guard let id = TextFile.status(path)?.st_uid else { return "" }
+    return ", which belongs to " + (getpwuid(id).map { String(cString: $0.pointee.pw_name) } ?? "user \(id)")
   }
 
   // MARK: File system
@@ -168,11 +167,12 @@ extension Doctor {
         .problem, .space, of: patient.name,
         "\(Units.show(free)) are free, and \(Units.show(pending)) are to come", mend: see)
     }
-    let share = UInt64(status.f_blocks) * UInt64(status.f_frsize) / 100
-    if free - pending < share {
+    let reserve = ((try? patient.settings?.options.policy())?.reserve ?? PassPolicy().reserve)
+      .bytes(ofTotal: UInt64(status.f_blocks) * UInt64(status.f_frsize))
+    if free - pending < reserve {
       return Finding(
         .warning, .space, of: patient.name,
-        "\(Units.show(free)) are free, \(Units.show(pending)) are to come, and 1% stays free (reserve)",
+        "\(Units.show(free)) are free, \(Units.show(pending)) are to come, and \(Units.show(reserve)) stay free (reserve)",
         mend: see)
     }
     let rest = pending > 0 ? ", \(Units.show(pending)) to come" : ""

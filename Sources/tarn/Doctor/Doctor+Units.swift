@@ -6,14 +6,16 @@ import TarnRuntime
 extension Doctor {
   /// Checks the service of these settings: whether it exists, starts by itself, did not fail, and may write
   /// to the folders.
-  func units(_ patients: [Patient], _ status: StatusAnswer?) -> [Finding] {
+  ///
+  /// - Parameter hasAgent: true when the agent of these settings answers.
+  func units(_ patients: [Patient], hasAgent: Bool) -> [Finding] {
     guard let unit = UnitState.current(isSystem: isSystem) else { return [] }
     let confined = patients.filter { $0.settings != nil && unit.keepsOut($0.folder) }.map { patient in
       Finding(
         .problem, .unit, of: patient.name, "tarn.service may not write \(Printable.escape(patient.folder))",
-        mend: UnitState.permit(patient.folder))
+        mend: UnitState.permit(patient.folder, isSystem: isSystem))
     }
-    return unit.findings(isSystem: isSystem, hasAgent: status?.agent != nil) + confined + lingering(unit)
+    return unit.findings(isSystem: isSystem, hasAgent: hasAgent) + confined + lingering(unit)
   }
 
   /// Checks lingering: a user's service ends with the last session unless the user lingers.
@@ -24,7 +26,8 @@ extension Doctor {
     }
     return [
       Finding(
-        .warning, .lingering, "the agent ends when you log out", mend: "loginctl enable-linger")
+        .warning, .lingering, "the agent ends when you log out",
+        mend: "sudo loginctl enable-linger \(ShellWord.quote(name))")
     ]
   }
 
@@ -46,7 +49,8 @@ struct UnitState: Equatable {
   /// The current state; `nil` without systemd, or when it does not answer.
   static func current(isSystem: Bool) -> UnitState? {
     guard access("/run/systemd/system", F_OK) == 0 else { return nil }
-    let names = "LoadState,ActiveState,UnitFileState,Result,ProtectSystem,ProtectHome,ReadWritePaths"
+    let names =
+      "LoadState,ActiveState,UnitFileState,Result,ProtectSystem,ProtectHome,ReadWritePaths,BindPaths"
     let said = ChildProgram.run(
       "systemctl", (isSystem ? [] : ["--user"]) + ["show", "tarn.service", "-p", names])
     guard let said, said.end == .status(0) else { return nil }
@@ -66,7 +70,12 @@ struct UnitState: Equatable {
       case "ProtectSystem": protects = value
       case "ProtectHome": protectsHome = value
       case "ReadWritePaths":
-        writable = value.split(separator: " ").map { String($0.drop { "-+".contains($0) }) }
+        writable += value.split(separator: " ").map { String($0.drop { "-+".contains($0) }) }
+      case "BindPaths":
+        // Each is SOURCE:DESTINATION:OPTIONS.
+        writable += value.split(separator: " ").compactMap { word in
+          word.split(separator: ":").dropFirst().first.map(String.init)
+        }
       default: break
       }
     }
@@ -80,14 +89,21 @@ struct UnitState: Equatable {
     }
     // The unit may always write to its own state directory.
     guard !lies(below: writable + ["/var/lib/tarn"]) else { return false }
-    if protectsHome != "", protectsHome != "no", lies(below: ["/home", "/root", "/run/user"]) { return true }
+    if protectsHome != "", protectsHome != "no", lies(below: Self.hidden) { return true }
     return protects == "strict"
   }
 
-  /// The command that lets the system's unit write to a folder.
-  static func permit(_ folder: String) -> String {
-    "sudo systemctl edit tarn: write [Service] and ReadWritePaths=\(folder); then: sudo systemctl restart tarn"
+  /// The steps that let the unit write to a folder.
+  static func permit(_ folder: String, isSystem: Bool = true) -> String {
+    let control = isSystem ? "sudo systemctl" : "systemctl --user"
+    let isHidden = Self.hidden.contains { folder == $0 || folder.hasPrefix($0 + "/") }
+    // The unit sees nothing of homes but what is bound there.
+    let lines = isHidden ? "ProtectHome=tmpfs and BindPaths=\(folder)" : "ReadWritePaths=\(folder)"
+    return "\(control) edit tarn: write [Service] and \(lines); then: \(control) restart tarn"
   }
+
+  /// The directories that `ProtectHome=` hides (systemd.exec(5)).
+  private static let hidden = ["/home", "/root", "/run/user"]
 
   var isEnabled: Bool { file.hasPrefix("enabled") }
 

@@ -25,12 +25,14 @@ struct Doctor {
   var isSystem: Bool { session.sources.paths.instance == .system }
 
   func findings() -> [Finding] {
-    let status = agentStatus()
+    let (status, isOwn) = agentStatus()
     let patients = patients()
-    var findings = settings(patients) + agent(status) + units(patients, status)
+    var findings = settings(patients) + agent(status, isOwn: isOwn, patients)
+    findings += units(patients, hasAgent: isOwn && status?.agent != nil)
     findings += [clock(), proxy()].compactMap { $0 }
-    findings += watches(patients, status?.mirrors ?? [])
-    for patient in patients { findings += folder(patient) }
+    let documents = status?.mirrors ?? []
+    findings += watches(patients, documents)
+    for patient in patients { findings += folder(patient) + state(patient, documents) }
     if asksServers { findings += feeds(patients) }
     return findings
   }
@@ -83,13 +85,27 @@ struct Doctor {
     return findings
   }
 
-  private func agentStatus() -> StatusAnswer? {
-    guard !session.sources.checked().places.isEmpty else { return nil }
-    return try? AgentLink(session.sources).status(problemLimit: 0)
+  /// - Returns: the answer of an agent, and whether it is that of these settings.
+  private func agentStatus() -> (status: StatusAnswer?, isOwn: Bool) {
+    guard !session.sources.checked().places.isEmpty,
+      let answer = try? AgentLink(session.sources).anyStatus(problemLimit: 1)
+    else { return (nil, true) }
+    return (answer.answer, answer.isOwn)
   }
 
-  private func agent(_ status: StatusAnswer?) -> [Finding] {
+  private func agent(_ status: StatusAnswer?, isOwn: Bool, _ patients: [Patient]) -> [Finding] {
     guard !session.sources.checked().places.isEmpty else { return [] }
+    if !isOwn, let agent = status?.agent {
+      let other = "process \(agent.process), which answers, is \(isSystem ? "another" : "the system's") agent"
+      guard patients.contains(where: { $0.settings != nil }) else {
+        return [Finding(.ok, .agent, "\(other); these settings name no mirror for one")]
+      }
+      return [
+        Finding(
+          .warning, .agent, "the agent of these settings does not run; \(other), and follows none of them",
+          mend: SettingsChange.start(isSystem: isSystem))
+      ]
+    }
     guard let status, let agent = status.agent else {
       let start = SettingsChange.start(isSystem: isSystem)
       return [
@@ -98,6 +114,8 @@ struct Doctor {
           : Finding(.warning, .agent, "none runs, so no mirror is followed by itself", mend: start)
       ]
     }
+    let troubles = (agent.troubles ?? []).map { Finding(.problem, .agent, $0.message, mend: $0.hint) }
+    guard troubles.isEmpty else { return troubles }
     guard agent.rejected.isEmpty else {
       return [
         Finding(
@@ -109,6 +127,14 @@ struct Doctor {
       return [
         Finding(
           .warning, .agent, "a restart takes up \(agent.needRestart.joined(separator: ", "))",
+          mend: isSystem ? "sudo systemctl restart tarn" : "systemctl --user restart tarn")
+      ]
+    }
+    guard agent.version == Tarn.version else {
+      return [
+        Finding(
+          .warning, .agent,
+          "it runs Tarn \(Printable.escape(agent.version)), and \(Tarn.version) is installed",
           mend: isSystem ? "sudo systemctl restart tarn" : "systemctl --user restart tarn")
       ]
     }
@@ -135,7 +161,7 @@ struct Doctor {
     guard said.text.hasPrefix("yes") else {
       return Finding(
         .warning, .clock, "nothing sets this machine's clock by the network",
-        mend: "sudo timedatectl set-ntp true; then: timedatectl status")
+        mend: "sudo timedatectl set-ntp true, which needs a package such as systemd-timesyncd")
     }
     return Finding(.ok, .clock, "\(session.now.rfc3339), set by the network")
   }
@@ -156,19 +182,21 @@ struct Doctor {
   private func watches(_ patients: [Patient], _ documents: [StatusDocument]) -> [Finding] {
     let watched = patients.filter { $0.settings?.watches == true }
     guard !watched.isEmpty else { return [] }
-    let most = Self.number("/proc/sys/fs/inotify/max_user_watches") ?? 0
-    let instances = Self.number("/proc/sys/fs/inotify/max_user_instances") ?? 0
+    guard let most = Self.number("/proc/sys/fs/inotify/max_user_watches"),
+      let instances = Self.number("/proc/sys/fs/inotify/max_user_instances")
+    else { return [] }
     var counter = DirectoryCounter(most: max(most, 1) + 1)
     for patient in watched { counter.count(patient.folder) }
     let blind = documents.first { $0.watch.mode != "watching" && $0.watch.reason.contains("limit") }
     let mend = { (name: String, value: Int) in
       "echo fs.inotify.\(name)=\(value) | sudo tee /etc/sysctl.d/60-tarn.conf && sudo sysctl --system"
     }
+    let counted = (counter.isComplete ? "" : "at least ") + Numbers.grouped(counter.directories)
     if counter.directories > most || blind != nil {
       return [
         Finding(
           .problem, .watches, of: blind?.name,
-          "the folders have \(counter.isCut ? "more than \(Numbers.grouped(most))" : Numbers.grouped(counter.directories)) directories, and the kernel lets one user watch \(Numbers.grouped(most))",
+          "the folders have \(counted) directories, and the kernel lets one user watch \(Numbers.grouped(most))",
           mend: mend("max_user_watches", max(524_288, counter.directories * 2)))
       ]
     }
@@ -184,14 +212,14 @@ struct Doctor {
       return [
         Finding(
           .warning, .watches,
-          "\(Numbers.grouped(counter.directories)) directories are watched, of \(Numbers.grouped(most)) that one user may",
+          "\(counted) directories are watched, of \(Numbers.grouped(most)) that one user may",
           mend: mend("max_user_watches", 524_288))
       ]
     }
     return [
       Finding(
         .ok, .watches,
-        "\(Numbers.grouped(counter.directories)) directories, of \(Numbers.grouped(most)) that one user may watch"
+        "\(counted) directories, of \(Numbers.grouped(most)) that one user may watch"
       )
     ]
   }
@@ -205,7 +233,8 @@ struct Doctor {
 struct DirectoryCounter {
   let most: Int
   private(set) var directories = 0
-  private(set) var isCut = false
+  /// False when the count ended before it had read everything.
+  private(set) var isComplete = true
   /// The objects that were read. The count ends at `mostObjects`, so that nobody waits too long.
   private var objects = 0
   private static let mostObjects = 2_000_000
@@ -213,7 +242,7 @@ struct DirectoryCounter {
   init(most: Int) { self.most = most }
 
   mutating func count(_ path: String) {
-    guard !isCut, let stream = opendir(path) else { return }
+    guard isComplete, let stream = opendir(path) else { return }
     directories += 1
     var below: [String] = []
     while let entry = readdir(stream) {
@@ -225,7 +254,7 @@ struct DirectoryCounter {
       if name != ".", name != ".." { below.append("\(path)/\(name)") }
     }
     closedir(stream)
-    isCut = directories >= most || objects >= Self.mostObjects
+    isComplete = directories < most && objects < Self.mostObjects
     for path in below { count(path) }
   }
 }

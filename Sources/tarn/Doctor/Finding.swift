@@ -9,7 +9,7 @@ struct Finding: Encodable, Equatable {
   /// Stable identifiers for programs.
   enum Check: String, Encodable, CaseIterable {
     case settings, agent, unit, lingering, clock, proxy, watches
-    case folder, permissions, fileSystem = "file-system", space, ledger, feed, dns, tls
+    case folder, permissions, fileSystem = "file-system", space, ledger, state, feed, dns, tls
   }
 
   var level: Level

@@ -117,7 +117,7 @@ struct Scrubber {
       /((?i:authorization|cookie|token|secret|passwd|password|api-?key|signature)[A-Za-z0-9_\-]*["']?[ ]?:[ ]?["']?)[^"'\s][^"'\n]*/
     // Assignments such as `token=x`, as in forms and in queries without an address.
     let assigned =
-      /((?i:token|secret|passwd|password|pwd|key|sig|signature|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
+      /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
     let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
     var text = text.replacing(query) { "\($0.output.1)\(mark)" }
     text.replace(named) { "\($0.output.1)\(mark)" }

@@ -11,8 +11,10 @@ enum AgentText {
   /// - Parameters:
   ///   - mirrors: the mirrors whose resting hosts are shown; `nil` for all.
   ///   - check: the command that tells what is wrong with the settings, for an agent that names none.
+  ///   - label: the word at the beginning of the first line.
   static func lines(
-    _ agent: AgentDocument, of mirrors: [String]? = nil, now: Timestamp, style: Style, check: String
+    _ agent: AgentDocument, of mirrors: [String]? = nil, now: Timestamp, style: Style, check: String,
+    label: String = "agent:"
   ) -> [String] {
     let age =
       Timestamp(rfc3339: agent.started).map { " for \(Durations.span(max(1, now.seconds - $0.seconds)))" }
@@ -25,7 +27,11 @@ enum AgentText {
     if agent.waiting > 0 { parts.append("\(Numbers.grouped(agent.waiting)) waiting") }
     if agent.transfers > 0, agent.rate > 0 { parts.append(Numbers.rate(agent.rate)) }
     if let limit = agent.rateLimit { parts.append("limit \(Numbers.rate(limit))") }
-    var lines = [style.paint("agent:", .strong) + " " + parts.joined(separator: ", ")]
+    var lines = [style.paint(label, .strong) + " " + parts.joined(separator: ", ")]
+    lines += (agent.troubles ?? []).map { trouble in
+      let hint = trouble.hint.map { "; \(Message.safe($0))" } ?? ""
+      return style.paint("agent:", .bad) + " \(Message.safe(trouble.message))\(hint)"
+    }
     if !agent.rejected.isEmpty {
       let errors =
         SettingsReport.atLeast(agent.rejected.count) + Numbers.count(agent.rejected.count, "error")

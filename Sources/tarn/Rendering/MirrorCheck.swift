@@ -60,6 +60,9 @@ struct MirrorCheck {
   /// The line of the check: `held: iso (12 deletions wait for approval, last success 2 hours ago)`.
   var line: String { "\(verdict.rawValue): \(name)\(detail)" }
 
+  /// The verdict without the name: `failing (the feed answers with HTTP 404, last success 2 hours ago)`.
+  var summary: String { "\(verdict.rawValue)\(detail)" }
+
   private var detail: String {
     let success = "last success \(StatusText.age(document.lastSuccess, now: now))"
     switch verdict {

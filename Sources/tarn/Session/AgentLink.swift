@@ -9,7 +9,7 @@ import TarnRuntime
 /// The connection to a running agent: the sockets where one may listen, in order of preference.
 struct AgentLink: Sendable {
   /// The sockets, tried one after the other; an explicitly given one is the only one.
-  let sockets: [String]
+  private(set) var sockets: [String]
   /// The time limits of the connection.
   var limits = ControlClient.Limits()
 
@@ -24,6 +24,27 @@ struct AgentLink: Sendable {
     }
     self.sockets = sockets.enumerated().filter { index, path in !sockets[..<index].contains(path) }.map(
       \.element)
+  }
+
+  /// The connection to the agent of these settings alone.
+  var own: AgentLink {
+    var link = self
+    link.sockets = Array(sockets.prefix(1))
+    return link
+  }
+
+  /// The connection to any other agent, such as the system's for a user.
+  private var others: AgentLink {
+    var link = self
+    link.sockets = Array(sockets.dropFirst())
+    return link
+  }
+
+  /// Returns the status of the first agent that answers, and whether it is that of these settings; `nil`
+  /// without an agent.
+  func anyStatus(problemLimit: Int) throws(PassFailure) -> (answer: StatusAnswer, isOwn: Bool)? {
+    if let answer = try own.status(problemLimit: problemLimit) { return (answer, true) }
+    return try others.status(problemLimit: problemLimit).map { ($0, false) }
   }
 
   /// Asks the first agent that answers.
@@ -194,6 +215,20 @@ extension StatusAnswer {
 }
 
 extension PassFailure {
+  /// Returns how a user gets access to a socket: through its group when that may write there, else as its
+  /// owner.
+  private static func wayIn(_ socket: String) -> String {
+    let status = TextFile.status(socket)
+    if let status, status.st_mode & S_IWGRP != 0, status.st_gid != 0, let group = getgrgid(status.st_gid) {
+      let name = ShellWord.quote(String(cString: group.pointee.gr_name))
+      return "use sudo, or join the group and log in again: sudo usermod -aG \(name) \"$USER\""
+    }
+    if let status, status.st_uid != 0, let owner = getpwuid(status.st_uid) {
+      return "become its user \(String(cString: owner.pointee.pw_name)), or use sudo"
+    }
+    return "use sudo"
+  }
+
   /// The code for an agent that accepts connections and does not answer.
   static let silentAgent = "agent-silent"
 
@@ -218,8 +253,9 @@ extension PassFailure {
     case .permission:
       self.init(
         .permission, code: "socket-refused", "this user may not connect to \(path)",
-        hint: "become the agent's user, or a member of the socket's group; "
-          + "'systemctl --user start tarn' starts an agent of your own")
+        hint:
+          "\(Self.wayIn(unreachable.socketPath)); 'systemctl --user start tarn' starts an agent of your own"
+      )
     case .timedOut where unreachable.isOpen:
       self.init(
         .noAgent, code: PassFailure.silentAgent,

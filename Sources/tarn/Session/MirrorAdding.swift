@@ -50,6 +50,7 @@ struct MirrorAdding {
     let text = file.text(contents)
     let mirror = try checked(file, text)
     try refuseOtherFeed(feed, folder, wish)
+    try refuseUnmakableFolder(mirror.folder)
     var report = AddReport(mirror, file: file.path, rhythm: wish.rhythm)
     if wish.readsFeed { report.read(try read(mirror, wish)) }
     report.agent = try write(file, text).word
@@ -166,6 +167,21 @@ struct MirrorAdding {
       hint: "to follow the new feed from now on, give --change-feed as well")
   }
 
+  /// For another user it is only a warning: access lists may let the agent write there.
+  private func refuseUnmakableFolder(_ folder: String) throws(PassFailure) {
+    let access = FolderAccess(isSystem: change.isSystem)
+    guard let (reason, mend) = access.reasonNotToMake(folder) else { return }
+    let shown = Printable.escape(folder)
+    guard access.agentUser != nil else {
+      throw PassFailure(
+        .permission, code: FolderFailure.Code.permission.rawValue, "\(shown) cannot be made: \(reason)",
+        hint: "choose another folder, or: \(mend)")
+    }
+    session.say(
+      session.messageStyle.paint("warning:", .warning)
+        + " \(shown) is not there, and \(reason): \(mend)")
+  }
+
   /// Plans a first pass.
   private func read(_ mirror: MirrorSettings, _ wish: Wish) throws(PassFailure) -> PassReport {
     let request = SyncRequest(mirror, credentials: session.sources.paths.credentials)
@@ -273,7 +289,17 @@ struct AddReport: Encodable {
   /// The next command.
   var next: String?
 
+  /// True when the feed's rules leave older files out, and nothing deletes those that are there.
+  private var leavesOldFiles = false
+
+  private enum CodingKeys: CodingKey {
+    case schema, name, feed, folder, file, every, schedule, files, bytes, agent, next
+  }
+
   init(_ mirror: MirrorSettings, file: String, rhythm: (name: String, text: String)?) {
+    leavesOldFiles =
+      (mirror.options.last(.keep) ?? mirror.options.last(.maxAge)) != nil
+      && !mirror.options.isOn(.delete)
     name = mirror.name
     feed = Printable.escape(Redaction.value(mirror.feed))
     folder = Printable.escape(mirror.folder)
@@ -295,6 +321,9 @@ struct AddReport: Encodable {
     if let files {
       let size = bytes.flatMap { $0 > 0 ? ", \(Units.show($0))" : nil } ?? ""
       lines.append("  the feed names \(Numbers.count(files, "file"))\(size)")
+    }
+    if leavesOldFiles {
+      lines.append("  older files stay in the folder; for them to go as well: --delete")
     }
     switch agent {
     case "reloaded":

@@ -1,0 +1,106 @@
+import Foundation
+import Logging
+import TarnCore
+import TarnRuntime
+import TarnServer
+import TarnTransfer
+import TestSupport
+import Testing
+
+@testable import TarnAgent
+
+/// All sessions of an agent.
+@Suite final class SessionsTests {
+  private let path = FileManager.default.temporaryDirectory.path + "/tarn-sessions-\(UUID().uuidString)"
+  private var sessions: Sessions
+
+  init() throws {
+    sessions = try Self.made(path)
+    sessions.begin()
+  }
+
+  deinit {
+    sessions.end()
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  private static func made(_ path: String) throws -> Sessions {
+    let pool = DownloaderPool(budget: TransferBudget(PlaceLimits(total: 8, perHost: 4)))
+    return try Sessions(
+      directory: path, socket: nil, pool: pool, log: Logger(LogOutput(.text) { _ in }), clock: SystemClock())
+  }
+
+  /// Another agent opens the sessions.
+  private func reopen() throws {
+    sessions.end()
+    sessions = try Self.made(path)
+    sessions.begin()
+  }
+
+  private func failure<Answer>(_ body: () throws -> Answer) -> ControlFailure? {
+    do {
+      _ = try body()
+      return nil
+    } catch {
+      return error as? ControlFailure
+    }
+  }
+
+  /// The answer is not that there is no such session: the next agent has it.
+  @Test func whileTheAgentEndsAllIsRefusedForThatReason() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    sessions.end()
+    #expect(failure { try sessions.list() } == .stopping)
+    #expect(failure { try sessions.show("s") } == .stopping)
+    #expect(failure { try sessions.events(of: "s", after: 0, limit: 1) } == .stopping)
+    #expect(failure { try sessions.order(SessionOrder(.forget), "s") } == .stopping)
+    try reopen()
+    #expect(try sessions.list().sessions.map(\.id) == ["s"])
+  }
+
+  @Test func aSessionIsForgottenBesideWhoListsIt() throws {
+    let isOver = Locked(false)
+    let failures = Locked<[String]>([])
+    let reader = try WorkerThread.start(name: "reader") { [sessions] in
+      while !isOver.withLock({ $0 }) {
+        do {
+          _ = try sessions.list()
+        } catch {
+          failures.withLock { $0.append("\(error)") }
+        }
+      }
+    }
+    for number in 0..<40 {
+      _ = try sessions.open("s\(number)", nil, isUpdate: false)
+      #expect(try sessions.order(SessionOrder(.forget), "s\(number)").message.contains("is forgotten"))
+    }
+    isOver.withLock { $0 = true }
+    reader.join()
+    #expect(failures.withLock { $0 } == [])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [])
+  }
+
+  @Test func whatACrashLeavesOfAForgottenSessionGoes() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    sessions.end()
+    try FileManager.default.moveItem(atPath: path + "/s", toPath: path + "/.forgotten-s")
+    try reopen()
+    #expect(try sessions.list().sessions.isEmpty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [])
+  }
+
+  @Test func aSessionThatCannotBeOpenedIsListedAndForgotten() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    _ = try sessions.open("t", nil, isUpdate: false)
+    sessions.end()
+    try Data(repeating: 0x5A, count: 8192).write(to: URL(fileURLWithPath: path + "/s/ledger.sqlite"))
+    try reopen()
+    let listed = try sessions.list().sessions
+    #expect(listed.map(\.id) == ["s", "t"] && listed.map { $0.failure == nil } == [false, true])
+    #expect(failure { try sessions.show("s") }?.code == "session-failed")
+    #expect(try sessions.order(SessionOrder(.forget), "s").message.contains("is forgotten"))
+    #expect(failure { try sessions.show("s") }?.code == "no-such-session")
+    #expect(try sessions.list().sessions.map(\.id) == ["t"])
+    #expect(try sessions.open("s", nil, isUpdate: false).failure == nil)
+  }
+}
