@@ -60,11 +60,6 @@ package struct PathPatterns: Sendable, Equatable {
       return "as in .gitignore it is a comment; with a backslash in front # means itself"
     }
     guard let pattern = parse(text) else { return "it names nothing" }
-    let names = pattern.glob.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-    if names.contains(where: \.isEmpty) { return "no path has two slashes in a row" }
-    if names.contains(where: { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }) {
-      return "no path has the name . or ..; with a slash in front a pattern begins at the folder"
-    }
     guard let fault = Glob.fault(in: pattern.glob) else { return nil }
     // The glob is the text without the characters that may precede and follow it.
     let front = text.utf8.count - pattern.glob.count - (text.hasSuffix("/") ? 1 : 0)
