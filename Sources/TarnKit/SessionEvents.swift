@@ -17,8 +17,8 @@ public struct DownloadEvent: Sendable {
     /// rule holds the task (`held`). Or its request may have expired (`request-old`), or a request failed that must not be sent
     /// twice.
     case needsRequest(reason: String, message: String)
-    /// No task can go on: each has ended, or is suspended. It follows their last event, and counts those that ended since the previous one. It comes again after
-    /// each later batch.
+    /// No task can go on: each has ended, or is suspended. It follows their last event, and counts those that ended since the
+    /// previous one. It comes again after each later batch.
     case allDelivered(finished: Int, failed: Int)
     /// The same for the tasks of the group. It comes each time that this is so.
     case groupDelivered(String, finished: Int, failed: Int)

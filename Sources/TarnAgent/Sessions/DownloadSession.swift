@@ -19,7 +19,6 @@ final class DownloadSession: Sendable {
   private let downloaders: Locked<[(number: Int, downloader: any Downloading)]>
   private let clock: any Clock
   private let random: any RandomSource
-  private let bootID = BootID.read()
   private let progress: PassProgress
   private let promises: SpacePromises
   private let patience: Patience
@@ -58,12 +57,12 @@ final class DownloadSession: Sendable {
   ) throws(LedgerFailure) {
     (self.id, self.ledger, self.folder) = (id, ledger, folder)
     partialFiles = PartialFiles(ledger: ledger, folder: folder)
-    earlier = EarlierBytes(ledger: ledger, folder: folder, bootID: bootID)
+    age = try SessionClock(ledger, clock)
+    earlier = EarlierBytes(ledger: ledger, folder: folder, bootID: age.bootID)
     downloaders = Locked([(0, downloader)])
     (self.patience, self.progress, self.promises) = (patience, progress, promises)
     (self.clock, self.random, self.post) = (clock, random, post)
     stored = Locked(try Self.settings(in: ledger))
-    age = try SessionClock(ledger, clock)
     ledger.attach(
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
@@ -354,7 +353,7 @@ final class DownloadSession: Sendable {
   ) -> SingleDownload.Ports {
     SingleDownload.Ports(
       folder: destination.folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
-      bootID: bootID, progress: progress, device: destination.directory.device, promises: promises)
+      bootID: age.bootID, progress: progress, device: destination.directory.device, promises: promises)
   }
 
   private func download(_ task: TaskRecord, _ known: Row?, _ headers: [String]) -> SingleDownload {
@@ -468,10 +467,6 @@ final class DownloadSession: Sendable {
     // A client's order may have come while the end was recorded.
     let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
-    // An answer to the running task may have given it another URL.
-    if let task = try ledger.task(number), let work, task.request.url != work.request.url {
-      try follow(task, to: task.request.url)
-    }
     try countIdle()
   }
 
@@ -491,16 +486,26 @@ final class DownloadSession: Sendable {
     case .failed(let code, let told):
       let message = told.replacing(HTTPStatus.passwordOptions, with: "")
       folder.close(number)
-      if let reason = work?.stopReason { return _ = try obey(reason, number) }
-      try fail(number, code: code, message: message)
+      if let reason = work?.stopReason {
+        try obey(reason, number)
+      } else {
+        try fail(number, code: code, message: message)
+      }
     case .stopped:
       folder.close(number)
       try obey(work?.stopReason ?? .leave, number)
     case .broken(let failure):
       folder.close(number)
       engine.withLock { if $0.hasFailed { $0 = TransferEngine() } }
-      if let reason = work?.stopReason, reason.wish != nil { return _ = try obey(reason, number) }
-      try fail(number, code: failure.code, message: failure.message, .wait)
+      if let reason = work?.stopReason, reason.wish != nil {
+        try obey(reason, number)
+      } else {
+        try fail(number, code: failure.code, message: failure.message, .wait)
+      }
+    }
+    // An answer to the running task may have given it another URL, for which its bytes are kept.
+    if let task = try ledger.task(number), let work, task.request.url != work.request.url {
+      try follow(task, to: task.request.url)
     }
   }
 

@@ -6,7 +6,8 @@ import TarnRuntime
 final class SessionClock: Sendable {
   private let ledger: SessionLedger
   private let clock: any Clock
-  private let bootID = BootID.read()
+  /// The id of this boot; empty when it cannot be read.
+  let bootID = BootID.read()
   private let age: Locked<SessionAge>
 
   /// The seconds without any contact after which a session ends.

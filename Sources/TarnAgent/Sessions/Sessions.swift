@@ -126,11 +126,11 @@ final class Sessions: SessionPort {
       return open
     }
     if let reason = state.withLock({ $0.broken[id] }) {
-      // What kept it from being opened may be over, such as a full disk.
-      if let open = try? makeOpen(id).open { return open }
       throw ControlFailure(
         .storage, code: "session-failed", "session '\(id)' cannot be opened: \(reason)",
-        hint: "to give it up: tarn session forget \(id); finished files stay")
+        hint:
+          "to try it again: tarn session open \(id); to give it up, but not finished files: tarn session forget \(id)"
+      )
     }
     throw ControlFailure(
       .notFound, code: "no-such-session", "there is no session '\(Printable.escape(id))'",

@@ -75,7 +75,7 @@ extension Doctor {
             "by its mode the agent's user \(user.name) may not write \(Printable.escape(path))\(Self.owner(path))",
             mend: Self.isRoots(path)
               ? "sudo chown -R \(user.name): \(ShellWord.quote(path))"
-              : "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder")
+              : Self.lookFirst(path))
         ]
       }
       guard access(path, R_OK | W_OK | X_OK) != 0 else { continue }
@@ -83,10 +83,15 @@ extension Doctor {
         Finding(
           .problem, .permissions, of: patient.name,
           "this user may not write \(Printable.escape(path))\(Self.owner(path))",
-          mend: "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder")
+          mend: Self.lookFirst(path))
       ]
     }
     return []
+  }
+
+  /// What to do where a change of the owner might take a directory from somebody.
+  private static func lookFirst(_ path: String) -> String {
+    "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder"
   }
 
   private static func isRoots(_ path: String) -> Bool { TextFile.status(path)?.st_uid == 0 }

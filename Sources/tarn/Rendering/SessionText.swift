@@ -6,7 +6,8 @@ enum SessionText {
   /// Returns the line of a session: `backup: 2 running, 3 finished; 5 events not acknowledged`.
   static func line(_ session: SessionDocument) -> String {
     if let failure = session.failure {
-      return "\(session.id): cannot be opened: \(failure); to give it up: tarn session forget \(session.id)"
+      return
+        "\(session.id): cannot be opened: \(failure); to try it again: tarn session open \(session.id); to give it up: tarn session forget \(session.id)"
     }
     let tasks = TaskState.allCases.compactMap { state in
       session.tasks[state.rawValue].map { "\(Numbers.grouped($0)) \(state.rawValue)" }
