@@ -121,7 +121,11 @@ let package = Package(
     // What programs use, and what their tests use: the only public targets.
     library(
       "TarnKit",
-      ["TarnControl", "TarnCore", "TarnRuntime", .product(name: "NIOPosix", package: "swift-nio")]),
+      [
+        "TarnControl", "TarnCore", "TarnRuntime",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
     library(
       "TarnKitTesting",
       [

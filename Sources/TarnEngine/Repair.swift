@@ -86,7 +86,7 @@ extension Pass {
       // Entries that an order keeps from being brought are left to the pass that follows the order.
       let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
       var mayCount = false
-      let hasRecorded = try ports.engine.repairRecords.take {
+      let hasRecorded = try ports.engine.repairLock.withLock {
         // The count does not include what others did meanwhile.
         let now = ports.engine.history
         mayCount =

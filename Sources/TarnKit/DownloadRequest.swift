@@ -107,12 +107,18 @@ enum HeaderFields {
     fields.isEmpty ? nil : fields.map { "\($0): \($1)" }.sorted()
   }
 
+  /// Lines of one name become one field, in their order: RFC 9110 section 5.2, and RFC 6265 section 5.4 for cookies.
   static func fields(of lines: [String]) -> [String: String] {
-    Dictionary(
-      lines.map { line in
-        let name = line.prefix { $0 != ":" }
-        return (String(name), String(line.dropFirst(name.count + 1).drop { $0 == " " }))
+    var fields: [String: String] = [:]
+    for line in lines {
+      let name = String(line.prefix { $0 != ":" })
+      let value = String(line.dropFirst(name.count + 1).drop { $0 == " " })
+      guard let earlier = fields.first(where: { $0.key.lowercased() == name.lowercased() }) else {
+        fields[name] = value
+        continue
       }
-    ) { $1 }
+      fields[earlier.key] = earlier.value + (name.lowercased() == "cookie" ? "; " : ", ") + value
+    }
+    return fields
   }
 }

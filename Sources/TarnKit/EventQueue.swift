@@ -1,3 +1,5 @@
+import NIOCore
+
 /// A queue of the events that one reader has not taken yet. It is a value.
 struct EventQueue {
   /// The events that may wait. At this number the reader is left out until it has taken half of them.
@@ -15,8 +17,7 @@ struct EventQueue {
   private(set) var isLeftOut = false
   private(set) var end: Result<Void, TarnError>?
 
-  private var events: [DownloadEvent] = []
-  private var taken = 0
+  private var events = CircularBuffer<DownloadEvent>()
   private var sleepers: [Sleeper] = []
   private var beginners: [CheckedContinuation<Void, Never>] = []
   /// True when the next reading throws `Cut`.
@@ -29,8 +30,6 @@ struct EventQueue {
   init(_ session: BackgroundSession, _ task: Int64?, after number: Int64) {
     (self.session, self.task, reached) = (session, task, number)
   }
-
-  private var count: Int { events.count - taken }
 
   /// The continuations to resume, and their value. They must be resumed outside of locks.
   struct Wake {
@@ -61,7 +60,7 @@ struct EventQueue {
     reached = event.number
     if !sleepers.isEmpty { return Wake(sleepers: [sleepers.removeFirst()], value: .success(event)) }
     events.append(event)
-    isLeftOut = count >= Self.most
+    isLeftOut = events.count >= Self.most
     return Wake()
   }
 
@@ -82,13 +81,7 @@ struct EventQueue {
 
   /// - Returns: the next event, or the end; `nil` when the sleeper now waits.
   mutating func next(_ sleeper: Sleeper) -> Wake? {
-    if count > 0 {
-      let event = events[taken]
-      taken += 1
-      if taken == events.count || taken == Self.most {
-        events.removeFirst(taken)
-        taken = 0
-      }
+    if let event = events.popFirst() {
       return Wake(sleepers: [sleeper], value: .success(event))
     }
     if end != nil { return Wake(sleepers: [sleeper], value: ending) }
@@ -108,7 +101,7 @@ struct EventQueue {
 
   /// - Returns: true when the reader was left out and has room again.
   mutating func comesBack() -> Bool {
-    guard isLeftOut, count <= Self.most / 2 else { return false }
+    guard isLeftOut, events.count <= Self.most / 2 else { return false }
     isLeftOut = false
     return true
   }

@@ -141,14 +141,16 @@ package final class LockedCondition<Value>: @unchecked Sendable {
   }
 }
 
-/// Lets one thread at a time do something slow, such as writing to a terminal or a file. `Locked` is for short sections.
-package final class Turns: Sendable {
+/// A lock for slow work, such as writing to a terminal or a file. `Locked` is for short sections.
+package final class SlowLock: Sendable {
   private let isTaken = LockedCondition(false)
 
   package init() {}
 
-  /// Blocks until no other thread has its turn, then calls `body`. Not recursive.
-  package func take<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+  /// Blocks until no other thread holds the lock, then calls `body`. Not recursive.
+  package func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure)
+    -> Result
+  {
     isTaken.wait { isTaken -> Void? in
       guard !isTaken else { return nil }
       isTaken = true

@@ -201,10 +201,8 @@ enum RedirectRule {
 
   /// - Returns: why the hop is refused; `nil` when it is allowed.
   static func refusal(from: Origin, to: Origin) -> String? {
-    switch to.scheme {
-    case .file: "to a local file"
-    case .http: from.scheme == .https ? "from https to http" : nil
-    case .https: nil
-    }
+    if !to.scheme.isRemote { return "to a local file" }
+    return from.scheme.isSecure && !to.scheme.isSecure
+      ? "from \(from.scheme.rawValue) to \(to.scheme.rawValue)" : nil
   }
 }

@@ -181,7 +181,7 @@ struct GetTests {
       "/bin/sh",
       ["-c", "umask \(mask); exec \"$0\" get \"$1\" --to \"$2\"", Tarn.path, server.url("a.txt"), out],
       environment: ProcessInfo.processInfo.environment.merging(variables) { $1 }, in: place.url
-    ).wait(limit: 60)
+    ).wait()
     #expect(outcome.status == 0, "\(outcome)")
     let attributes = try FileManager.default.attributesOfItem(atPath: out + "a.txt")
     #expect(attributes[.posixPermissions] as? Int == mode)

@@ -132,6 +132,22 @@ struct KitTests {
       ])
   }
 
+  /// Another client may have given a name twice: a dictionary has it once, and loses nothing.
+  @Test func headerLinesOfOneNameAreOneField() async throws {
+    try house.start()
+    try house.place.write(
+      #"{"headers": ["X-Own: a", "x-own: b", "Cookie: c=1", "Cookie: d=2", "X-Two: t"]}"#, to: "settings.json"
+    )
+    #expect(try house.tarn("session", "open", "kit", "--settings", "settings.json").status == 0)
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    var configuration = try await session.configuration
+    let joined = ["X-Own": "a, b", "Cookie": "c=1; d=2", "X-Two": "t"]
+    #expect(configuration.headers == joined)
+    configuration.maximumTransfers = 7
+    try await session.update(configuration)
+    #expect(try await session.configuration.headers == joined)
+  }
+
   @Test func aRuleHoldsATaskUntilTheProgramHasSeenTheHead() async throws {
     try house.start()
     let session = try await BackgroundSession.open("kit", agent: agent).session

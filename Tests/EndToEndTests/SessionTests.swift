@@ -114,7 +114,7 @@ struct SessionTests {
       toFile: house.place.path + "/right", atomically: true, encoding: .utf8)
     #expect(
       try house.tarn("session", "answer", "s", "1", "--header-file", house.place.path + "/right").status == 0)
-    let outcome = try waiting.wait(limit: 60)
+    let outcome = try waiting.wait()
     #expect(outcome.status == 0 && outcome.errors.components(separatedBy: "waits for an answer").count == 2)
   }
 

@@ -18,7 +18,7 @@ enum Rules {
     "TarnControl": [
       "TarnCore", "TarnRuntime", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
     ],
-    "TarnKit": ["TarnControl", "TarnCore", "TarnRuntime", "NIOPosix", "Glibc"],
+    "TarnKit": ["TarnControl", "TarnCore", "TarnRuntime", "NIOCore", "NIOPosix", "Glibc"],
     "TarnKitTesting": [
       "TarnKit", "NIOConcurrencyHelpers", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
     ],

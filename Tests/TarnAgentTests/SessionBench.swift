@@ -10,12 +10,28 @@ import Testing
 
 @testable import TarnAgent
 
+/// A random source that is asked for a back-off in the middle of recording a failure.
+final class RandomHook: RandomSource {
+  /// Called once, at the next number.
+  let next = Locked<(@Sendable () -> Void)?>(nil)
+
+  func unit() -> Double {
+    let action = next.withLock { next in
+      defer { next = nil }
+      return next
+    }
+    action?()
+    return 0.5
+  }
+}
+
 /// A session, driven by hand as its loop does.
 final class SessionBench {
   let path: String
   let clock = ManualClock(now: 1_700_000_000_000_000_000)
   let asked = Locked<[DownloadRequest]>([])
   let answers = Locked<[String: FakeAnswer]>([:])
+  let random = RandomHook()
   private let messages = LockedCondition<[SessionLoop.Message]>([])
   private(set) var ledger: SessionLedger
   private(set) var session: DownloadSession
@@ -28,7 +44,7 @@ final class SessionBench {
     for name in ["ledger", "out", "other"] {
       try FileManager.default.createDirectory(atPath: "\(path)/\(name)", withIntermediateDirectories: true)
     }
-    (ledger, session, downloader) = try Self.open(path, clock, messages, asked, answers)
+    (ledger, session, downloader) = try Self.open(path, clock, random, messages, asked, answers)
   }
 
   deinit {
@@ -37,7 +53,8 @@ final class SessionBench {
   }
 
   private static func open(
-    _ path: String, _ clock: ManualClock, _ messages: LockedCondition<[SessionLoop.Message]>,
+    _ path: String, _ clock: ManualClock, _ random: RandomHook,
+    _ messages: LockedCondition<[SessionLoop.Message]>,
     _ asked: Locked<[DownloadRequest]>, _ answers: Locked<[String: FakeAnswer]>
   ) throws -> (SessionLedger, DownloadSession, FakeDownloader) {
     let ledger = try SessionLedger(directory: "\(path)/ledger", clock: clock)
@@ -48,7 +65,7 @@ final class SessionBench {
     let session = try DownloadSession(
       id: "s", ledger: ledger,
       folder: SessionFolder(id: "s", names: FinalNames(), hashing: OpenSSLHashing()),
-      downloader: downloader, progress: PassProgress(clock: clock), clock: clock, random: SystemRandom(),
+      downloader: downloader, progress: PassProgress(clock: clock), clock: clock, random: random,
       post: { message in messages.change { $0.append(message) } })
     return (ledger, session, downloader)
   }
@@ -57,7 +74,7 @@ final class SessionBench {
   func reopen() throws {
     session.close()
     messages.withLock { $0 = [] }
-    (ledger, session, downloader) = try Self.open(path, clock, messages, asked, answers)
+    (ledger, session, downloader) = try Self.open(path, clock, random, messages, asked, answers)
   }
 
   func answer(_ name: String, _ answer: FakeAnswer) { answers.withLock { $0["http://h/\(name)"] = answer } }
@@ -74,7 +91,7 @@ final class SessionBench {
   func run(
     until what: String, _ condition: () throws -> Bool, at place: SourceLocation = #_sourceLocation
   ) throws {
-    let deadline = Instant.now + .seconds(60)
+    let deadline = Instant.now + .seconds(120)
     while true {
       _ = try session.advance()
       if try condition() { return }

@@ -64,6 +64,24 @@ import Testing
     try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
   }
 
+  /// Nothing stops any more, and so nothing would obey it.
+  @Test(arguments: [TaskState.suspended, .cancelled])
+  func anOrderThatComesWhileAFailureIsRecordedIsObeyed(wanted: TaskState) throws {
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: large, failure: (1_500_000, lost)))
+    let task = try bench.add("a")
+    let (session, given) = (bench.session, Locked(false))
+    bench.random.next.withLock {
+      $0 = {
+        let wish: TaskWish = wanted == .suspended ? .suspend : .cancel(keeps: false)
+        _ = try? session.give(.wish(wish), task)
+        given.withLock { $0 = true }
+      }
+    }
+    try bench.run(until: "the failure is recorded") { given.withLock { $0 } && !session.isAtWork(task) }
+    #expect(try bench.state(task) == wanted)
+    #expect(bench.files == (wanted == .suspended ? [".tarn-s-1.part"] : []))
+  }
+
   /// The next look finds the task, and takes it back.
   @Test func anEndThatCannotBeRecordedHoldsNoPlace() throws {
     let (task, gate) = try bench.beginPaused("a")

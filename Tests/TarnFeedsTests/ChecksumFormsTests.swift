@@ -225,7 +225,7 @@ import Testing
     #expect(digests(parse("# SHA256 of today\n\(Self.md5)  x\n")) == ["x md5 \(Self.md5)"])
   }
 
-  /// F7: a digest that can be checked is enough, wherever it stands.
+  /// A digest that can be checked is enough, wherever it stands.
   @Test func digestsOfAllKindsMayStandAnywhere() {
     let supported = ["a", "b"].map { "SHA256 (\($0)) = \(Self.sha256)\n" }
     let others = ["a", "./b"].map { "BLAKE2b (\($0)) = \(Self.sha512)\n" }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TarnLedger
 
-/// Damaged files are reported, or still readable: never a crash, never a row that cannot be (I11, M7).
+/// Damaged files are reported, or still readable: never a crash, never a row that cannot be (I11).
 @Suite struct DamageTests {
   private let scratch = Scratch()
 

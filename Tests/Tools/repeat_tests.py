@@ -16,6 +16,7 @@ import collections
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,7 @@ def run(command, mode):
         events = os.path.join(directory, "events")
         prefix = ["taskset", "-c", "0"] if mode == "one-core" else []
         begin = time.monotonic()
+        # `run` kills the tests and waits for them when an exception ends it, that of a signal as well.
         try:
             status = subprocess.run([*prefix, *command, "--event-stream-output-path", events], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.DEVNULL, timeout=LIMIT).returncode
@@ -76,7 +78,23 @@ def plan(arguments):
                     yield target, mode, number
 
 
+def read_log(path):
+    """{key: entry} of the runs that the log has. A last line that a kill cut off is taken out, and its run made again."""
+    done = {}
+    if not os.path.exists(path):
+        return done
+    with open(path, "r+b") as stream:
+        whole = stream.read()
+        kept = whole[:whole.rfind(b"\n") + 1]
+        stream.truncate(len(kept))
+    for line in kept.decode().splitlines():
+        entry = json.loads(line)
+        done[entry["target"], entry.get("filter", ""), entry["mode"], entry["number"]] = entry
+    return done
+
+
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log", required=True)
     parser.add_argument("--units", type=int, default=20)
@@ -86,12 +104,7 @@ def main():
     parser.add_argument("--scratch-path", default=".build")
     parser.add_argument("--release", action="store_true")
     arguments = parser.parse_args()
-    done = {}
-    if os.path.exists(arguments.log):
-        with open(arguments.log, encoding="utf-8") as stream:
-            for line in stream:
-                entry = json.loads(line)
-                done[entry["target"], entry.get("filter", ""), entry["mode"], entry["number"]] = entry
+    done = read_log(arguments.log)
     # Not through `swift test`: SwiftPM's own database is for one at a time.
     program = os.path.join(arguments.scratch_path, "release" if arguments.release else "debug", "tarnPackageTests.xctest")
     for target, mode, number in plan(arguments):
@@ -116,7 +129,7 @@ def main():
             failures[name] += 1
             print(f"  {entry['target']} {entry['mode']} {entry['number']}: {name}: {issue}")
     print(f"repeat: {len(done)} runs, {sum(entry['tests'] for entry in done.values())} tests, {sum(failures.values())} failures")
-    return 1 if failures else 0
+    return 1 if failures or not done else 0
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ extension Agent {
     _ = written.wait(atMost: .seconds(2))
   }
 
-  private func writeMetrics(to path: String) { writing.take { write(to: path) } }
+  private func writeMetrics(to path: String) { metricsLock.withLock { write(to: path) } }
 
   private func write(to path: String) {
     let text = String(decoding: metrics(withSessions: true).text(.text), as: UTF8.self)

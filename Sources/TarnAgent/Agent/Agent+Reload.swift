@@ -9,7 +9,7 @@ import TarnTransfer
 extension Agent {
   /// Reads the settings again and takes all of them or none. Callable on any thread; reloads run one after
   /// the other.
-  package func reload() -> ReloadAnswer { reloading.take { readAgain() } }
+  package func reload() -> ReloadAnswer { reloadLock.withLock { readAgain() } }
 
   private func readAgain() -> ReloadAnswer {
     notifier.reloading(now: parts.clock.monotonic())

@@ -92,10 +92,10 @@ package final class Agent: Sendable {
   /// The statuses that were last read from ledgers for the metrics, by the mirror's name.
   let keptStatuses = Locked<[String: KeptStatus]>([:])
   /// Lets only one reload, and one save, run at a time.
-  let reloading = Turns()
-  private let saving = Turns()
+  let reloadLock = SlowLock()
+  private let savingLock = SlowLock()
   /// Lets only one text file of metrics be written at a time.
-  let writing = Turns()
+  let metricsLock = SlowLock()
   let hooks: Hooks
   /// The lock on the state directory; `nil` when nothing is recorded.
   private let lock: FileLock?
@@ -468,7 +468,7 @@ package final class Agent: Sendable {
   @discardableResult
   func save() -> String? {
     guard let directory = parts.paths.state else { return nil }
-    return saving.take { save(in: directory) }
+    return savingLock.withLock { save(in: directory) }
   }
 
   private func save(in directory: String) -> String? {

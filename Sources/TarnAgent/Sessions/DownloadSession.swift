@@ -32,7 +32,7 @@ final class DownloadSession: Sendable {
   private let idleBytes = Locked<UInt64>(0)
   private let earlier: EarlierBytes
   /// Lets either a task begin or the partial file of a cancelled one be removed.
-  private let partialTurns = Turns()
+  private let partialLock = SlowLock()
   /// True once nothing more may begin.
   private let isClosed = Locked(false)
   private let post: @Sendable (SessionLoop.Message) -> Void
@@ -235,7 +235,7 @@ final class DownloadSession: Sendable {
     // Another file is wanted than the one that is there: the server is asked for all of it.
     let isOther = task.request.digest != nil && task.request.digest != task.digest
     let network = downloaders.withLock { $0[$0.count - 1] }
-    let opened = try partialTurns.take { () throws(LedgerFailure) -> (Destination, headers: [String])? in
+    let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
       // From here on orders find the task. Its bytes count among those of the tasks at work.
       let work = TaskAtWork(
@@ -766,7 +766,7 @@ final class DownloadSession: Sendable {
   }
 
   private func removePartial(ofCancelled task: TaskRecord) throws(LedgerFailure) {
-    try partialTurns.take { () throws(LedgerFailure) in
+    try partialLock.withLock { () throws(LedgerFailure) in
       // Somebody may have queued it again meanwhile, and it goes on with what is there.
       guard isAtWork(task.number) || task.directory != nil, try ledger.task(task.number)?.state == .cancelled
       else {

@@ -36,7 +36,7 @@ final class Sessions: SessionPort {
   private let promises = SpacePromises()
   private let state = Locked(State())
   /// Lets only one thread make or forget a session at a time.
-  private let making = Turns()
+  private let openingLock = SlowLock()
   private let loop: SessionLoop
   private let waker: Waker
 
@@ -87,7 +87,7 @@ final class Sessions: SessionPort {
   private func makeOpen(
     _ id: String, _ first: SessionSettings? = nil
   ) throws -> (open: Open, isNew: Bool) {
-    try making.take {
+    try openingLock.withLock {
       if let known = state.withLock({ $0.sessions[id] }) { return (known, false) }
       let place = "\(directory)/\(id)"
       TextFile.makeDirectories(place)
@@ -372,7 +372,8 @@ final class Sessions: SessionPort {
 
   private func answer(_ order: SessionOrder, _ task: Int64, _ session: DownloadSession) throws -> Bool {
     if let to = order.to {
-      var request = TaskRequest(url: "http://h/", to: to)
+      // Only the destination is checked here; the URL is any valid one.
+      var request = TaskRequest(url: "http://localhost/", to: to)
       request.existing = order.existing
       try request.validate()
       try refuseMirror(to)
@@ -465,7 +466,7 @@ final class Sessions: SessionPort {
 
   /// - Parameter onlyIfOver: true to check again, for the session may have more to do by now.
   private func forget(_ session: DownloadSession, onlyIfOver: Bool = false) {
-    making.take {
+    openingLock.withLock {
       let isOver = (try? session.isOver()) == true || (try? session.age.isAbandoned()) == true
       guard isOver || !onlyIfOver else { return }
       guard let open = state.withLock({ $0.sessions.removeValue(forKey: session.id) }) else { return }
@@ -482,7 +483,7 @@ final class Sessions: SessionPort {
   ///
   /// - Returns: false when there is none of that ID.
   private func forgetBroken(_ id: String) -> Bool {
-    making.take {
+    openingLock.withLock {
       guard state.withLock({ $0.broken.removeValue(forKey: id) }) != nil else { return false }
       removeDirectory(of: id)
       return true

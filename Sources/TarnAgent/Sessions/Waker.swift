@@ -59,7 +59,7 @@ struct WakeState {
   }
 }
 
-/// Runs wake commands: under systemd as separate units, otherwise as child processes. Callable on any thread.
+/// Runs wake commands, hooks and notifications: under systemd as separate units, otherwise as child processes. Callable on any thread.
 final class Waker: Sendable {
   private let socket: String?
 
@@ -68,7 +68,8 @@ final class Waker: Sendable {
   /// - Parameters:
   ///   - lock: a file that stays locked while the command lives. So it never runs twice at once, whatever
   ///     happens to the agent.
-  ///   - ended: called with the end of the command, on another thread.
+  ///   - ended: called with the end of the command on a thread of its own, or before the return when there is
+  ///     none.
   func run(
     _ command: [String], session: String, first: SessionEvent, lock: String,
     ended: @escaping @Sendable (String) -> Void

@@ -13,7 +13,12 @@ package enum URLScheme: String, Sendable, CaseIterable {
   }
 
   /// True when nobody on the way can read or change what is sent.
-  package var isSecure: Bool { self == .https }
+  package var isSecure: Bool {
+    switch self {
+    case .http, .file: false
+    case .https: true
+    }
+  }
 
   /// The default port; `nil` where there are no ports.
   package var port: Int? {

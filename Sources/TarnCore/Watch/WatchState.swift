@@ -24,18 +24,20 @@ package struct WatchState: Sendable {
     package var detail: String
   }
 
+  private struct WholeLook {
+    /// When the need arose.
+    var since: Instant
+    /// The earliest time of the look.
+    var after = Instant()
+  }
+
   private var sight: Visibility
   private var pace: Pace
   private var dirt = DirtySet()
-  /// When the need to look at the whole folder arose, whatever was reported; `nil` when there is none.
-  private var allSince: Instant? {
-    didSet { if allSince == nil { allAfter = Instant() } }
-  }
-  /// The earliest time of the next look at the whole folder.
-  private var allAfter = Instant()
+  /// The need to look at the whole folder, whatever was reported; `nil` when there is none.
+  private var wholeLook: WholeLook?
   /// The regions of repairs that could not finish, and when they are looked at again. Nothing else waits for that.
-  private var resting = DirtySet()
-  private var restsUntil = Instant()
+  private var resting = (regions: DirtySet(), until: Instant())
   /// The regions that a repair looks at now.
   private var taken: [Region] = []
   /// The number of repairs that have looked and are fetching what was missing.
@@ -101,8 +103,7 @@ package struct WatchState: Sendable {
       }
       sight = .watching(since: now)
       isSilent = false
-      allSince = now
-      allAfter = now
+      wholeLook = WholeLook(since: now, after: now)
       // The reason for failed repairs may be gone as well.
       if failures > 0 { (failures, notBefore) = (0, now) }
     case .blind(let blindness):
@@ -156,8 +157,8 @@ package struct WatchState: Sendable {
   /// True when nothing has changed since the last look, as far as is known.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
-    return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && bringing == 0
-      && resting.isEmpty
+    return dirt.isEmpty && held.isEmpty && wholeLook == nil && taken.isEmpty && bringing == 0
+      && resting.regions.isEmpty
   }
 
   /// Returns the time until a repair is due, zero when it is. `nil` while one looks at the folder, and for a folder that is not
@@ -168,11 +169,11 @@ package struct WatchState: Sendable {
     guard sight != .off, taken.isEmpty else { return nil }
     var due = Instant.distantFuture
     if looksAtAll(beside: isReading) {
-      due = min(nextLook, allSince == nil ? nextCount ?? .distantFuture : allAfter)
+      due = min(nextLook, wholeLook?.after ?? nextCount ?? .distantFuture)
     }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
     if let released = held.values.min() { due = min(due, released) }
-    if !resting.isEmpty { due = min(due, restsUntil) }
+    if !resting.regions.isEmpty { due = min(due, resting.until) }
     due = max(due, notBefore)
     return due.remaining(at: now)
   }
@@ -194,14 +195,14 @@ package struct WatchState: Sendable {
     let scope = dirt.takeAll()
     let mayBeWhole = looksAtAll(beside: isReading)
     if !mayBeWhole, scope == .everything || scope == nil {
-      if scope != nil { allSince = allSince ?? now }
+      if scope != nil { wantWholeLook(now: now) }
       return []
     }
-    let isWhole = mayBeWhole && (allSince != nil && now >= allAfter || now >= nextLook)
+    let isWhole = mayBeWhole && (wholeLook.map { now >= $0.after } ?? false || now >= nextLook)
     // Changes go first; the count comes when they are done.
     onlyCounts = !isWhole && scope == nil
     taken = isWhole || onlyCounts ? [.everything] : scope?.regions ?? []
-    if taken == [.everything] { (allSince, nextCount) = (nil, nil) }
+    if taken == [.everything] { (wholeLook, nextCount) = (nil, nil) }
     count(taken, now: now)
     return taken
   }
@@ -229,8 +230,8 @@ package struct WatchState: Sendable {
       held[path] = nil
       dirt.add(path: path, at: now)
     }
-    guard restsUntil <= now else { return }
-    for region in resting.takeAll()?.regions ?? [] { Self.add(region, to: &dirt, at: now) }
+    guard resting.until <= now else { return }
+    for region in resting.regions.takeAll()?.regions ?? [] { Self.add(region, to: &dirt, at: now) }
   }
 
   private mutating func count(_ regions: [Region], now: Instant) {
@@ -275,7 +276,7 @@ package struct WatchState: Sendable {
     let isWhole = taken.contains(.everything)
     guard isDone else {
       failures = isBusy ? 1 : failures + 1
-      if isWhole, onlyCounts { nextCount = now } else if isWhole { allSince = allSince ?? now }
+      if isWhole, onlyCounts { nextCount = now } else if isWhole { wantWholeLook(now: now) }
       for region in taken where !isWhole { giveBack(region, now: now) }
       taken = []
       notBefore = now + .seconds(Self.backOff.ceiling(failures))
@@ -321,7 +322,7 @@ package struct WatchState: Sendable {
     bringing = max(0, bringing - 1)
     guard !isDone else {
       // Other repairs say nothing about the regions that rest.
-      if resting.isEmpty, allSince == nil { interrupted = 0 }
+      if resting.regions.isEmpty, wholeLook == nil { interrupted = 0 }
       if wantsCount { wantCount(now: now) }
       return
     }
@@ -331,11 +332,16 @@ package struct WatchState: Sendable {
 
   private mutating func rest(_ regions: [Region], until: Instant, now: Instant) {
     guard regions != [.everything] else {
-      if allSince == nil { (allSince, allAfter) = (now, until) }
+      wantWholeLook(now: now, after: until)
       return
     }
-    restsUntil = resting.isEmpty ? until : min(restsUntil, until)
-    for region in regions { Self.add(region, to: &resting, at: now) }
+    resting.until = resting.regions.isEmpty ? until : min(resting.until, until)
+    for region in regions { Self.add(region, to: &resting.regions, at: now) }
+  }
+
+  /// A need that there is stays as it is.
+  private mutating func wantWholeLook(now: Instant, after: Instant = Instant()) {
+    if wholeLook == nil { wholeLook = WholeLook(since: now, after: after) }
   }
 
   private static func add(_ region: Region, to dirt: inout DirtySet, at now: Instant) {
@@ -357,8 +363,8 @@ package struct WatchState: Sendable {
     // The pass itself fetches what it found missing.
     interrupted = 0
     // A request made since then was not seen by that pass.
-    if let allSince, allSince > since { return }
-    allSince = nil
+    if let wholeLook, wholeLook.since > since { return }
+    wholeLook = nil
     looked(now: now, random: random)
   }
 

@@ -44,9 +44,9 @@ package final class TransferEngine: Sendable {
   /// The space that transfers of all submissions were promised.
   let promises = SpaceBudget.Promises()
 
-  private let preparation = Turns()
+  private let preparationLock = SlowLock()
   /// Lets repairs record one after the other, because each adds to what is in the ledger.
-  let repairRecords = Turns()
+  let repairLock = SlowLock()
 
   private let startThread: ThreadStarter
 
@@ -194,7 +194,7 @@ package final class TransferEngine: Sendable {
   /// - Throws: the errors of `body`. After a failure its reason, because unfinished steps must be repaired while nobody else is
   ///   working.
   package func prepareOnce(_ body: () throws -> Void) throws {
-    try preparation.take {
+    try preparationLock.withLock {
       let (isPrepared, failure) = inbox.withLock { ($0.isPrepared, $0.failure) }
       if let failure { throw failure }
       guard !isPrepared else { return }

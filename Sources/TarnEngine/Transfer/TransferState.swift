@@ -1,3 +1,4 @@
+import DequeModule
 import TarnCore
 
 /// The running transfers of a folder, and what the others wait for. This is a value: each event returns the actions that follow.
@@ -101,7 +102,7 @@ struct TransferState: Hashable {
     /// The jobs that may begin, the next one at the end.
     fileprivate var ready: [JobID] = []
     /// The jobs that wait for space until nothing else of the client is running.
-    fileprivate var cramped: [JobID] = []
+    fileprivate var cramped: Deque<JobID> = []
     /// The jobs that waited for space and may begin again, the next one at the end.
     fileprivate var spaceFreed: [JobID] = []
     /// The job that is tried with nothing else beside it.
@@ -379,7 +380,7 @@ struct TransferState: Hashable {
     let second = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 < 2 }
     if !second.isEmpty {
       clients[client]?.spaceFreed += second.reversed()
-      clients[client]?.cramped = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 >= 2 }
+      clients[client]?.cramped.removeAll { jobs[$0]?.squeezes ?? 0 < 2 }
       return []
     }
     clients[client]?.cramped.removeFirst()

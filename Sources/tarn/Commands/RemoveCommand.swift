@@ -35,7 +35,7 @@ struct RemoveCommand: ParsableCommand {
     let place = loaded.places.first { $0.name == mirror }
     let file = MirrorDropIn(name: mirror, directory: directory)
     try require(file, in: loaded)
-    if let problem = change.news(change.proposed(file.path, nil)) {
+    if let problem = change.firstNewError(in: change.proposed(file.path, nil)) {
       throw PassFailure(
         .configuration, code: problem.code.rawValue, "\(problem.origin.text): \(problem.message)",
         hint: problem.hint)

@@ -16,7 +16,7 @@ final class Console: Sendable {
     var outlivesReader = false
   }
   private let state = Locked(State())
-  private let turns = Turns()
+  private let lock = SlowLock()
   private static let largestBuffer = 1 << 16
 
   /// Writes data to standard output with a line end.
@@ -33,7 +33,7 @@ final class Console: Sendable {
 
   /// Writes a message to standard error with a line end, above the block if there is one.
   func message(_ line: String) {
-    turns.take {
+    lock.withLock {
       let block = state.withLock { $0.block }
       let text = Self.erasing(block) + line + "\n" + block.joined(separator: "\n")
       _ = writeAll(STDERR_FILENO, Array(text.utf8))
@@ -43,7 +43,7 @@ final class Console: Sendable {
   /// Replaces the block at the bottom of the terminal on standard error; without lines it is removed. The
   /// cursor stays visible, so nothing has to be restored when the process is killed.
   func draw(_ lines: [String]) {
-    turns.take {
+    lock.withLock {
       let before = state.withLock { state in
         defer { state.block = lines }
         return state.block
@@ -56,7 +56,7 @@ final class Console: Sendable {
 
   /// Writes text without a line end, such as a question, to standard error.
   func prompt(_ text: String) {
-    turns.take { _ = writeAll(STDERR_FILENO, Array(text.utf8)) }
+    lock.withLock { _ = writeAll(STDERR_FILENO, Array(text.utf8)) }
   }
 
   /// Writes raw text to standard output, such as a screen of `status --watch`.
@@ -74,7 +74,7 @@ final class Console: Sendable {
   }
 
   func flush() {
-    turns.take {
+    lock.withLock {
       let (bytes, failure) = state.withLock { state in
         defer { state.buffer.removeAll(keepingCapacity: true) }
         return (state.buffer, state.failure)

@@ -138,7 +138,7 @@ struct MirrorAdding {
         hint: "look at it, or give the mirror another name: --name NAME")
     }
     let loaded = change.proposed(file.path, text)
-    if let problem = change.news(loaded) {
+    if let problem = change.firstNewError(in: loaded) {
       // The new file does not exist yet, so its line is not told.
       let isOwn = if case .file(file.path, _) = problem.origin { true } else { false }
       throw PassFailure(
@@ -236,7 +236,7 @@ struct MirrorAdding {
       throw change.failure(error, "write")
     }
     // Somebody may have changed another file meanwhile.
-    if let problem = change.news(session.sources.load(.check)) {
+    if let problem = change.firstNewError(in: session.sources.load(.check)) {
       try takeBack(file)
       throw PassFailure(
         .configuration, code: problem.code.rawValue, "\(problem.origin.text): \(problem.message)",

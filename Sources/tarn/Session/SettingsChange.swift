@@ -40,7 +40,7 @@ struct SettingsChange {
   }
 
   /// Returns the first error that the settings did not have before.
-  func news(_ loaded: LoadedSettings) -> SettingsProblem? {
+  func firstNewError(in loaded: LoadedSettings) -> SettingsProblem? {
     let known = session.sources.checked().problems.filter { $0.severity == .error }.map(\.text)
     return loaded.problems.first { $0.severity == .error && !known.contains($0.text) }
   }
