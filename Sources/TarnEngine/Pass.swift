@@ -394,9 +394,12 @@ package struct Pass {
       early: priority == .urgent ? nil : EarlyProblems(report))
     try transfers.wait()
     let submission = transfers.submission
-    try delete(submission, plan, in: folder, hold, into: &report)
+    // The plan is read up to its deletions; settling reads others.
+    var rest = submission.plan
+    try settleStale(transfers, submission.stale, writer, into: &report)
+    try delete(&rest, plan, in: folder, hold, into: &report)
     try removeLeftovers(folder, into: &report)
-    try settleStale(transfers, writer, and: plan.behindDirectories, into: &report)
+    try settleStale(transfers, plan.behindDirectories, writer, into: &report)
     report.bytes = writer.plan.bytes
     report.add(transfers.account)
     if transfers.account.hasUnsettled { writer.plan.feed.asksForEach = true }
@@ -428,10 +431,10 @@ package struct Pass {
 
   /// Carries out the last step of a plan: files that a complete manifest no longer names go to the trash.
   private func delete(
-    _ submission: Submission, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
+    _ rest: inout PlanReader, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
     into report: inout PassReport
   ) throws {
-    guard let first = submission.plan.front, plan.verdict.mayGo, !stop.isSet, try folder.isIntact() else {
+    guard let first = rest.front, plan.verdict.mayGo, !stop.isSet, try folder.isIntact() else {
       return
     }
     if let held = plan.verdict == .allowedIfReplaced ? try hold?.judge() : nil {
@@ -448,7 +451,7 @@ package struct Pass {
       var group: [Action] = []
       while let action = next, group.count < PublishThread.largestGroup {
         if !spared.contains(action.path) { group.append(action) }
-        next = try submission.plan.actions.next()
+        next = try rest.actions.next()
       }
       // A client that brings a file to one of these paths has done so by then, or looks first.
       let outcomes = try ports.engine.claiming(group.map(\.path)) { try removals.carryOut(group) }
@@ -478,10 +481,10 @@ package struct Pass {
   /// Decides again, at most twice, about paths that changed while the plan was carried out, unless another manifest wants some of
   /// them otherwise. Paths that keep changing are reported by a pass, and checked again later by a repair.
   private func settleStale(
-    _ transfers: Transfers, _ writer: PlanWriter, and others: [Action], into report: inout PassReport
+    _ transfers: Transfers, _ actions: [Action], _ writer: PlanWriter, into report: inout PassReport
   ) throws {
     let submission = transfers.submission
-    var open = submission.stale + others
+    var open = actions
     for _ in 0..<2 {
       guard !submission.isSuperseded, !open.isEmpty, !stop.isSet else { break }
       writer.plan.since = ports.engine.history

@@ -138,7 +138,8 @@ public struct DownloadTask: Sendable, Hashable {
   /// Continues with another URL, for instance when a signed one has expired. The partial file stays as long as the server still has
   /// the same version. The task is still identified by the URL that it was added with.
   ///
-  /// - Parameter headers: the header fields that replace those of the task; `nil` keeps them.
+  /// - Parameter headers: the header fields that replace those of the task. `nil` keeps them, unless the URL has another scheme,
+  ///   host or port: credentials never go to another origin.
   public func refresh(url: String? = nil, headers: [String: String]? = nil) async throws(TarnError) {
     var order = SessionOrder(.answer, task: number)
     order.url = url

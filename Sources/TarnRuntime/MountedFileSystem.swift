@@ -26,4 +26,11 @@ package enum MountedFileSystem {
     guard statvfs(folder, &status) == 0 else { return "" }
     return String(UInt64(status.f_fsid), radix: 16)
   }
+
+  /// - Parameter descriptor: an open file or directory.
+  package static func id(of descriptor: Int32) -> String {
+    var status = statvfs()
+    guard fstatvfs(descriptor, &status) == 0 else { return "" }
+    return String(UInt64(status.f_fsid), radix: 16)
+  }
 }

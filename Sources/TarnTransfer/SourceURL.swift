@@ -36,6 +36,15 @@ struct Origin: Hashable, Sendable {
   var text: String { "\(scheme.rawValue)://\(hostAndPort)" }
 }
 
+/// Compares the origins of URLs. What belongs to one origin never goes to another.
+package enum URLOrigin {
+  /// Returns whether two URLs have the same scheme, host and port. A URL that cannot be read has the origin of no other.
+  package static func isSame(_ url: String, _ other: String) -> Bool {
+    guard let url = try? SourceURL(url), let other = try? SourceURL(other) else { return false }
+    return url.origin == other.origin
+  }
+}
+
 /// A URL as libcurl's parser reads it, without user, password and fragment.
 struct SourceURL: Sendable {
   /// Why a URL is refused, in words that complete "the URL was refused: ...".

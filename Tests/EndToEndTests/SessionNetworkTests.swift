@@ -332,6 +332,22 @@ struct SessionNetworkTests {
     _ = try house.tarn("session", "ack", "s", "99")
   }
 
+  /// What it started lives on, and has its descriptors.
+  @Test func aWakeCommandMayLeaveAProgramBehind() throws {
+    let wake = try script(
+      "wake.sh",
+      "sleep 600 & echo $! >> '\(house.place.path)/left'; echo begun >> '\(house.place.path)/woken'")
+    try house.start()
+    try house.open("{\"wake\":[\"\(wake)\"]}")
+    defer {
+      for line in house.place.text("left")?.split(separator: "\n") ?? [] { kill(pid_t(line) ?? 0, SIGKILL) }
+    }
+    try house.add(["url": house.server.url("told")])
+    try waitUntil("it is woken twice") { house.place.text("woken") == "begun\nbegun\n" }
+    #expect(try !house.tarn("session", "list").output.contains("it runs still"))
+    _ = try house.tarn("session", "ack", "s", "99")
+  }
+
   /// The next agent does not run it beside the one that runs still.
   @Test func aWakeCommandNeverRunsTwiceAtOnce() throws {
     let wake = try script(

@@ -132,6 +132,34 @@ import Testing
     #expect(try bench.state(later) == .waiting, "its request delays it")
   }
 
+  @Test func aClockThatIsSetBackDelaysNoAttempt() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a")
+    let later = try bench.add("b") { $0.notBefore = bench.clock.time.adding(seconds: 60) }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.clock.setWall(bench.clock.time.nanoseconds - 7200 * 1_000_000_000)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array("hello".utf8)))
+    bench.clock.advance(.seconds(8))
+    try bench.run(until: "it has finished") { try bench.state(task) == .finished }
+    #expect(try bench.state(later) == .waiting, "its request names a moment")
+  }
+
+  /// The first one waits half a minute for a better request.
+  @Test func nobodyOvertakesWhoIsAskedAbout() throws {
+    var settings = SessionSettings()
+    settings.transfers = 1
+    try bench.session.set(settings, nil)
+    let old = try bench.add("old")
+    bench.clock.advance(.seconds(3700))
+    let young = try bench.add("young")
+    let urgent = try bench.add("urgent") { $0.priority = .high }
+    try bench.finish(urgent)
+    #expect(try bench.state(old) == .waiting && bench.state(young) == .queued)
+    bench.clock.advance(.seconds(31))
+    try bench.finish(young)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/urgent", "http://h/old", "http://h/young"])
+  }
+
   @Test func withoutAByteATaskEnds() throws {
     bench.answer("a", FakeAnswer(status: 503))
     let task = try bench.add("a") { $0.limits = TaskLimits(stall: 500) }

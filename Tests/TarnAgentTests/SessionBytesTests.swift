@@ -102,7 +102,94 @@ import Testing
     #expect(bench.files == ["one", "two"])
   }
 
+  private func setQuota(bytes: UInt64) throws {
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.bytes = bytes
+    try bench.session.set(settings, nil)
+  }
+
+  /// The server does not say how large it is.
+  @Test func whatOutgrowsTheQuotaKeepsNothing() throws {
+    try setQuota(bytes: 1_000_000)
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 1, count: 3_000_000))
+    answer.isFramed = false
+    bench.answer("large", answer)
+    let large = try bench.add("large")
+    try bench.finish(large)
+    #expect(try bench.ledger.task(large)?.code == "larger-than-quota" && bench.files.isEmpty)
+    bench.answer("small", FakeAnswer(body: Array(repeating: 1, count: 900_000)))
+    let small = try bench.add("small")
+    try bench.finish(small)
+    #expect(try bench.state(small) == .finished)
+  }
+
+  /// Two that wait for each other's room would wait for ever.
+  @Test func oneOfThoseThatWaitForTheQuotaKeepsItsBytes() throws {
+    let lost = DownloadFailure(.reset, "the connection was lost", isTransient: true)
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    for name in ["one", "two"] {
+      bench.answer(name, FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, lost)))
+      try bench.add(name)
+    }
+    try bench.run(until: "both wait") {
+      try bench.states() == [.waiting, .waiting] && bench.session.running == 0
+    }
+    #expect(bench.files == [".tarn-s-1.part", ".tarn-s-2.part"])
+    try setQuota(bytes: 3_000_000)
+    for name in ["one", "two"] { bench.answer(name, FakeAnswer(etag: "\"1\"", body: body)) }
+    try bench.run(until: "both have finished") {
+      bench.clock.advance(.seconds(60))
+      return try bench.states() == [.finished, .finished]
+    }
+  }
+
   // MARK: Places
+
+  /// Its task may go on later.
+  @Test func aSuspendedTaskKeepsItsName() throws {
+    let (task, gate) = try bench.beginPaused("x/same") { $0.to = bench.path + "/out/" }
+    #expect(try bench.session.give(.wish(.suspend), task))
+    gate.open()
+    try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
+    for reopens in [false, true] {
+      if reopens { try bench.reopen() }
+      let other = try bench.add("\(reopens)/same") { $0.to = bench.path + "/out/" }
+      try bench.finish(other)
+      #expect(try bench.ledger.task(other)?.code == "in-the-way")
+    }
+    let beside = try bench.add("z/same") { ($0.to, $0.existing) = (bench.path + "/out/", .keepBoth) }
+    try bench.finish(beside)
+    #expect(bench.text("out/same (1)") == "hello")
+    bench.answer("x/same", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.files == ["same", "same (1)"])
+    // The name is free again once the task has ended.
+    try FileManager.default.removeItem(atPath: bench.path + "/out/same")
+    let last = try bench.add("last/same") { $0.to = bench.path + "/out/" }
+    try bench.finish(last)
+    #expect(try bench.state(last) == .finished)
+  }
+
+  /// The bytes are in the directory, whatever it is called by now.
+  @Test func aDirectoryThatIsRenamedKeepsTheBytes() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    try FileManager.default.moveItem(atPath: bench.path + "/out", toPath: bench.path + "/renamed")
+    gate.open()
+    try bench.run(until: "it has failed") {
+      try bench.state(task)?.isOpen == false || bench.state(task) == .waiting
+    }
+    #expect(bench.fileExists("renamed/.tarn-s-1.part"))
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/a"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.fileExists("other/a"))
+    #expect(!bench.fileExists("renamed/.tarn-s-1.part"))
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } != 0 || bench.asked.withLock { $0.count } == 1)
+  }
 
   /// The bytes are kept, and go along to another place.
   @Test func aPlaceThatIsGoneKeepsTheBytes() throws {

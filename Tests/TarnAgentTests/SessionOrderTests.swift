@@ -64,6 +64,25 @@ import Testing
     try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
   }
 
+  /// What belongs to one origin never goes to another.
+  @Test func anotherOriginGetsNoHeaders() throws {
+    let task = try bench.add("a") {
+      ($0.headers, $0.suspended) = (["Authorization: Bearer secret"], true)
+    }
+    func headers(after change: (inout SessionOrder) -> Void) throws -> [String]? {
+      var order = SessionOrder(.answer, task: task)
+      change(&order)
+      #expect(try bench.session.answer(order, task))
+      return try bench.ledger.task(task)?.request.headers
+    }
+    #expect(try headers { $0.url = "http://H:80/b" } == ["Authorization: Bearer secret"])
+    #expect(try headers { $0.url = "http://h:81/b" } == nil)
+    #expect(
+      try headers { ($0.url, $0.headers) = ("http://i/b", ["Authorization: Bearer other"]) }
+        == ["Authorization: Bearer other"])
+    #expect(try headers { $0.url = "https://i/b" } == nil)
+  }
+
   /// Nothing stops any more, and so nothing would obey it.
   @Test(arguments: [TaskState.suspended, .cancelled])
   func anOrderThatComesWhileAFailureIsRecordedIsObeyed(wanted: TaskState) throws {

@@ -87,6 +87,59 @@ import Testing
     waiting.slow.open()
   }
 
+  /// A repair was renaming the earlier version when the pass came to the path. That one is not what the index names.
+  @Test func anIndexWaitsForPayloadThatIsDecidedAgain() throws {
+    let world = try world()
+    try world.choose([.publishLast: ["index"]])
+    let list = holdList(of: world)
+    let (renames, goesOn) = (Gate(), Gate())
+    world.folder.beforeInstall { path in
+      guard path == "a".path, !renames.isOpen else { return }
+      renames.open()
+      goesOn.wait()
+    }
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    renames.wait()
+    for (name, text) in [("a", "another a"), ("index", "text of index"), ("new", "text of new")] {
+      world.want(name, text)
+    }
+    world.server.clearRequests()
+    list.open()
+    world.await { requests(of: "new", world) == 1 }
+    goesOn.open()
+    _ = try repair.wait()
+    #expect(try pass.wait().isInSync && world.isConverged)
+    let asked = world.server.urls.filter { $0 == World.host + "a" || $0 == World.host + "index" }
+    #expect(asked == [World.host + "a", World.host + "index"])
+  }
+
+  /// Somebody removed the file again while its row was being written: a look at it then would be too early.
+  @Test func whatIsRemovedAgainWhileItIsRecordedComesBack() throws {
+    let world = try world()
+    let (records, goesOn) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      let isRow = changes.contains { if case .row(let row) = $0 { row.path == "a".path } else { false } }
+      guard isRow, !records.isOpen else { return }
+      records.open()
+      goesOn.wait()
+    }
+    world.folder.delete("a".path)
+    let first = try world.beginRepair([itself("a")])
+    records.wait()
+    #expect(world.text("a") == "text of a")
+    world.folder.delete("a".path)
+    world.folder.delete("b".path)
+    let second = try world.beginRepair([itself("a"), itself("b")])
+    awaitRequests(of: "b", world)
+    goesOn.open()
+    _ = try first.wait()
+    _ = try second.wait()
+    #expect(world.isConverged && requests(of: "a", world) == 2)
+  }
+
   /// Somebody put it back meanwhile: nobody fetches it.
   @Test func whatIsThereWhenItsTurnComesIsNotFetched() throws {
     let world = try world()
@@ -120,6 +173,29 @@ import Testing
   }
 
   // MARK: Orders
+
+  /// Repairs may meet a paused path any number of times.
+  @Test func onlyPassesCountWhatIsPaused() throws {
+    let world = try world()
+    let steering = PassSteering()
+    world.steering = steering
+    #expect(steering.give(.pause, "a".path) == .done)
+    for _ in 1...3 {
+      world.folder.delete("a".path)
+      _ = try world.repair([itself("a")])
+      world.folder.write("a".path, "text of a".bytes)
+      _ = try world.repair([itself("a")])
+      world.clock.advance(by: .seconds(1))
+    }
+    world.folder.delete("a".path)
+    for passes in 1...2 {
+      _ = try world.run()
+      _ = try world.repair([itself("a")])
+      let problem = try #require(try world.ledger.problem(name: "a".path.bytes))
+      #expect(problem.code == Problem.pausedCode && problem.attempts == passes)
+      world.clock.advance(by: .seconds(1))
+    }
+  }
 
   /// It names the path, whoever brings the file.
   @Test func whatAPersonCancelsNobodyBeginsAnew() throws {

@@ -169,7 +169,32 @@ import Testing
     try second.name(3, "a")
     #expect(second.path(3) == "\(place.path)/a (1)")
     first.close(1)
+    #expect(throws: FolderFailure.self, "it may continue") { try second.open(task(4, to: "a")) }
+    first.release(1)
     _ = try second.open(task(4, to: "a"))
+    first.release(1)
+    #expect(throws: FolderFailure.self, "the name is another's by now") { try first.open(task(1, to: "a")) }
+    second.releaseAll()
+    _ = try first.open(task(1, to: "a"))
+  }
+
+  /// The roots of two disks have one inode; the file is on one of them.
+  @Test func anotherDiskIsAnotherDirectory() throws {
+    let folder = place.folder()
+    var task = task(1, to: "a")
+    let (port, directory, disk) = try folder.open(task)
+    (task.directory, task.disk) = (directory.inode, "another")
+    folder.close(1)
+    let failure = #expect(throws: FolderFailure.self) { try folder.open(task, hasPartial: true) }
+    #expect(failure?.code == .otherFileSystem)
+    (task.disk, task.directory) = (disk, directory.inode)
+    _ = try folder.open(task, hasPartial: true)
+    // Some file systems get another ID with each boot.
+    task.disk = "another"
+    let partial = try port.makePartial(for: RelativePath(task: 1), mayBeUnnamed: false)
+    folder.close(1)
+    _ = try folder.open(task, hasPartial: true)
+    partial.close()
   }
 
   @Test func twoSessionsHavePartialFilesOfTheirOwn() throws {

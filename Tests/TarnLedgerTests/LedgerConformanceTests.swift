@@ -270,6 +270,9 @@ import Testing
     try ledger.apply([.problem(problem(3).asLooked)])
     #expect(try ledger.problem(name: [1])?.attempts == 2)
     #expect(try ledger.problem(name: [1])?.seen == moment(3))
+    // The report of the pass that ran beside that look.
+    try ledger.apply([.problem(problem(2))])
+    #expect(try ledger.problem(name: [1])?.attempts == 2)
     withExtendedLifetime(scratch) {}
   }
 

@@ -202,7 +202,7 @@ extension MemoryLedger.State {
     var noted = problem
     if let known = problems[problem.name], known.code == problem.code {
       noted.since = known.since
-      noted.attempts = known.attempts + (known.seen == problem.seen ? 0 : problem.attempts)
+      noted.attempts = known.attempts + (known.seen < problem.seen ? problem.attempts : 0)
     }
     problems[problem.name] = noted
   }

@@ -14,9 +14,7 @@ final class DownloadSession: Sendable {
   let partialFiles: PartialFiles
   /// The engine. A failure of the ledger ends it, and a new one takes its place.
   private let engine = Locked(TransferEngine())
-  /// The downloaders, the newest last. Settings that concern them add a new one; an older one ends with its
-  /// last transfer.
-  private let downloaders: Locked<[(number: Int, downloader: any Downloading)]>
+  private let downloaders: SessionDownloaders
   private let clock: any Clock
   private let random: any RandomSource
   private let progress: PassProgress
@@ -28,8 +26,6 @@ final class DownloadSession: Sendable {
   let age: SessionClock
   /// The time of the next upkeep, in seconds of the session's age.
   private let upkeepDue = Locked<Int64>(0)
-  /// The bytes of partial files that no task at work uses.
-  private let idleBytes = Locked<UInt64>(0)
   private let earlier: EarlierBytes
   /// Lets either a task begin or the partial file of a cancelled one be removed.
   private let partialLock = SlowLock()
@@ -59,10 +55,10 @@ final class DownloadSession: Sendable {
     partialFiles = PartialFiles(ledger: ledger, folder: folder)
     age = try SessionClock(ledger, clock)
     earlier = EarlierBytes(ledger: ledger, folder: folder, bootID: age.bootID)
-    downloaders = Locked([(0, downloader)])
+    downloaders = SessionDownloaders(downloader)
     (self.patience, self.progress, self.promises) = (patience, progress, promises)
     (self.clock, self.random, self.post) = (clock, random, post)
-    stored = Locked(try Self.settings(in: ledger))
+    stored = Locked(try ledger.settings())
     ledger.attach(
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
@@ -81,6 +77,7 @@ final class DownloadSession: Sendable {
     // A file whose disk is absent now is settled before its task begins.
     for intent in try ledger.unfinished() { try? settle(intent) }
     try interrupt(try ledger.numbers(in: [.running]))
+    for task in try ledger.partialTasks() where !task.state.isEnd { folder.reserve(task) }
   }
 
   /// Takes back tasks that were running when the agent ended, or whose end could not be recorded.
@@ -115,7 +112,8 @@ final class DownloadSession: Sendable {
       return tasks.values.compactMap(\.download)
     }) { download.cancel() }
     engine.withLock { $0 }.close()
-    for (_, downloader) in downloaders.withLock({ $0 }) { downloader.shutDown() }
+    downloaders.shutDown()
+    folder.releaseAll()
     try? age.save()
     ledger.close()
   }
@@ -133,10 +131,6 @@ final class DownloadSession: Sendable {
 
   // MARK: Settings
 
-  private static func settings(in ledger: SessionLedger) throws(LedgerFailure) -> SessionSettings {
-    try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) } ?? SessionSettings()
-  }
-
   /// The settings, as they are stored. Callable on any thread.
   var settings: SessionSettings { stored.withLock { $0 } }
 
@@ -147,20 +141,7 @@ final class DownloadSession: Sendable {
   func set(_ settings: SessionSettings, _ downloader: (any Downloading)?) throws(LedgerFailure) {
     try ledger.set(.settings, JSONText.line(settings))
     stored.withLock { $0 = settings }
-    guard let downloader else { return }
-    downloaders.withLock { $0.append((($0.last?.number ?? 0) + 1, downloader)) }
-  }
-
-  /// Shuts down downloaders of earlier settings that no task at work uses.
-  private func endOldDownloaders() {
-    let used = Set(atWork.withLock { $0.values.map(\.network) })
-    let unused = downloaders.withLock { downloaders in
-      let last = downloaders.last?.number
-      let unused = downloaders.filter { $0.number != last && !used.contains($0.number) }
-      downloaders.removeAll { downloader in unused.contains { $0.number == downloader.number } }
-      return unused
-    }
-    for (_, downloader) in unused { downloader.shutDown() }
+    if let downloader { downloaders.add(downloader) }
   }
 
   // MARK: What begins
@@ -176,13 +157,15 @@ final class DownloadSession: Sendable {
     while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
       // It has just finished and was added again before the loop heard of its end, which comes soon.
       if isAtWork(task.number) { break }
+      // Tasks of one priority begin in their order: one that was asked about begins within half a minute.
+      if try ledger.isBehindAsked(task.number) { break }
       if isOld(task) {
         try ask(try ledger.next(limit: Self.askedAtOnce).filter(isOld).map(\.number))
       } else if try begin(task) {
         free -= 1
       }
     }
-    endOldDownloaders()
+    downloaders.endUnused(Set(atWork.withLock { $0.values.map(\.network) }))
     let (age, next) = (self.age.seconds, try ledger.nextEnd())
     let ends = atWork.withLock { $0.values.compactMap(\.end).min() }
     let upkeep = clock.time.adding(
@@ -198,11 +181,13 @@ final class DownloadSession: Sendable {
 
   /// Queues the tasks whose wait is over.
   private func queueDue() throws(LedgerFailure) {
+    let setBack = age.takeSetBack()
+    if setBack > 0 { try ledger.advanceDue(bySeconds: setBack) }
     while true {
       let (terms, isHeld) = (terms, settings.holdsOld == true)
       var due = try ledger.due(now: terms.now, limit: Self.askedAtOnce)
       if due.isEmpty {
-        // No wait is so long: the clock was set back.
+        // No wait is so long: the clock was set back between two boots.
         due = try ledger.waiting(after: terms.now.adding(seconds: Self.longestWait), limit: Self.askedAtOnce)
       }
       if due.isEmpty { return }
@@ -234,7 +219,7 @@ final class DownloadSession: Sendable {
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
     let isOther = task.request.digest != nil && task.request.digest != task.digest
-    let network = downloaders.withLock { $0[$0.count - 1] }
+    let network = downloaders.newest
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
       // From here on orders find the task. Its bytes count among those of the tasks at work.
@@ -245,7 +230,7 @@ final class DownloadSession: Sendable {
       return opened
     }
     guard let (destination, headers) = opened else { return false }
-    guard try enterRunning(number, in: destination.directory, keepsFile: known != nil) else { return false }
+    guard try enterRunning(number, in: destination, keepsFile: known != nil) else { return false }
     try countIdle()
     let beginning = Beginning(
       task: number, download: download(task, isOther ? nil : known, headers),
@@ -312,7 +297,7 @@ final class DownloadSession: Sendable {
 
   /// - Returns: false when somebody has ended the task since it was chosen.
   private func enterRunning(
-    _ number: Int64, in directory: FileIdentity, keepsFile: Bool
+    _ number: Int64, in destination: Destination, keepsFile: Bool
   ) throws(LedgerFailure) -> Bool {
     let terms = terms
     do throws(LedgerFailure) {
@@ -322,7 +307,7 @@ final class DownloadSession: Sendable {
         let (code, message) = (task.code, task.message)
         task.enter(.running, terms)
         (task.code, task.message) = (code, message)
-        task.directory = directory.inode
+        (task.directory, task.disk) = (destination.directory.inode, destination.disk)
         if !keepsFile { task.file = nil }
         return (task, [])
       }
@@ -346,7 +331,7 @@ final class DownloadSession: Sendable {
     if let reason { try obey(reason, number) }
   }
 
-  private typealias Destination = (folder: any TransferFolder, directory: FileIdentity)
+  private typealias Destination = (folder: any TransferFolder, directory: FileIdentity, disk: String)
 
   private func ports(
     _ destination: Destination, _ downloader: any Downloading
@@ -438,7 +423,8 @@ final class DownloadSession: Sendable {
     let others = atWork.withLock { tasks in
       tasks.filter { $0.key != task }.values.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     }
-    return .overQuota(size, besides: others.addingSaturated(idleBytes.withLock { $0 }), most: most)
+    return .overQuota(
+      size, besides: others.addingSaturated(partialFiles.idleBytes.withLock { $0 }), most: most)
   }
 
   /// Records the last answer, unless the ledger has it.
@@ -467,7 +453,25 @@ final class DownloadSession: Sendable {
     // A client's order may have come while the end was recorded.
     let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
+    if let task = try ledger.task(number) { releaseNames([task]) }
+    if settings.quota?.bytes != nil { try partialFiles.makeRoom(after: number, isAlone: running == 0) }
     try countIdle()
+  }
+
+  private func releaseNames(_ tasks: [TaskRecord]) {
+    for task in tasks where task.state.isEnd { folder.release(task.number) }
+  }
+
+  /// Closes the destination of a task. When somebody has renamed it, the bytes are looked for under its new name.
+  private func close(_ number: Int64) throws(LedgerFailure) {
+    let renamed = folder.renamedDirectory(of: number)
+    folder.close(number)
+    guard let renamed else { return }
+    try ledger.update(number) { task in
+      var task = task
+      task.movedFrom = renamed
+      return (task, [])
+    }
   }
 
   private func record(
@@ -485,17 +489,17 @@ final class DownloadSession: Sendable {
       folder.close(number)
     case .failed(let code, let told):
       let message = told.replacing(HTTPStatus.passwordOptions, with: "")
-      folder.close(number)
+      try close(number)
       if let reason = work?.stopReason {
         try obey(reason, number)
       } else {
         try fail(number, code: code, message: message)
       }
     case .stopped:
-      folder.close(number)
+      try close(number)
       try obey(work?.stopReason ?? .leave, number)
     case .broken(let failure):
-      folder.close(number)
+      try close(number)
       engine.withLock { if $0.hasFailed { $0 = TransferEngine() } }
       if let reason = work?.stopReason, reason.wish != nil {
         try obey(reason, number)
@@ -505,7 +509,7 @@ final class DownloadSession: Sendable {
     }
     // An answer to the running task may have given it another URL, for which its bytes are kept.
     if let task = try ledger.task(number), let work, task.request.url != work.request.url {
-      try follow(task, to: task.request.url)
+      try partialFiles.follow(task, to: task.request.url)
     }
   }
 
@@ -517,7 +521,7 @@ final class DownloadSession: Sendable {
     let work = atWork.withLock { $0[number] }
     let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
     // The pause that the server asked for.
-    let rest = work.flatMap { work in downloaders.withLock { $0.last?.downloader }?.rest(of: work.url) }
+    let rest = work.flatMap { downloaders.newest.downloader.rest(of: $0.url) }
     try ledger.update(number) { task in
       guard !task.state.isEnd else { return nil }
       var task = task
@@ -560,7 +564,7 @@ final class DownloadSession: Sendable {
     while true {
       let tasks = try ledger.overdue(age: age, limit: Self.askedAtOnce)
       if tasks.isEmpty { break }
-      _ = try ledger.update(tasks) { $0.overdue(terms) }
+      releaseNames(try ledger.update(tasks) { $0.overdue(terms) })
     }
     for number in atWork.withLock({ tasks in tasks.filter { $1.end.map { $0 <= age } == true }.keys }) {
       atWork.withLock { $0[number]?.end = nil }
@@ -577,8 +581,7 @@ final class DownloadSession: Sendable {
 
   private func countIdle() throws(LedgerFailure) {
     guard settings.quota?.bytes != nil else { return }
-    let bytes = try partialFiles.idle(besides: atWork.withLock { Set($0.keys) }).reduce(0) { $0 + $1.bytes }
-    idleBytes.withLock { $0 = bytes }
+    try partialFiles.countIdle(besides: atWork.withLock { Set($0.keys) })
   }
 
   // MARK: Orders
@@ -680,6 +683,7 @@ final class DownloadSession: Sendable {
     let isAgain = { (state: TaskState) in !state.isEnd || state == .failed || order.verb == .retry }
     guard let known = try ledger.task(number), isAgain(known.state) else { return false }
     var request = known.request
+    if let url = order.url, !URLOrigin.isSame(url, request.url) { request.headers = nil }
     (request.url, request.headers) = (order.url ?? request.url, order.headers ?? request.headers)
     try request.validate()
     if let to = order.to, known.state == .running {
@@ -696,7 +700,9 @@ final class DownloadSession: Sendable {
       for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
     }
     // A task that a rule holds continues, whatever the rules say.
-    if let url = order.url, url != known.request.url, known.state != .running { try follow(known, to: url) }
+    if let url = order.url, url != known.request.url, known.state != .running {
+      try partialFiles.follow(known, to: url)
+    }
     let released =
       known.code == TaskRecord.held ? known.rulesOnceReleased(try ledger.response(number)) : nil
     let terms = terms
@@ -716,14 +722,6 @@ final class DownloadSession: Sendable {
       return (task, [])
     }
     return try hasBegun ? answer(order, number) : changed != nil
-  }
-
-  /// Notes that the file is at another URL now. A strong ETag identifies the fetched bytes there as well; a
-  /// date does not.
-  private func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
-    guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
-    (row.url, row.lastModified) = (url, nil)
-    try ledger.apply([.partial(row)])
   }
 
   /// Sets the priority of tasks. Callable on any thread.
@@ -793,6 +791,7 @@ final class DownloadSession: Sendable {
       case .fail: return nil
       }
     }
+    releaseNames(changed)
     for task in changed where dropped.contains(task.number) { try removePartial(ofCancelled: task) }
     return changed.count
   }

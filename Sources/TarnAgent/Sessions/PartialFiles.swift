@@ -1,11 +1,14 @@
 import TarnCore
 import TarnFolder
 import TarnLedger
+import TarnRuntime
 
 /// The partial files of a session's tasks, and the quota for them. Callable on any thread.
 struct PartialFiles: Sendable {
   let ledger: SessionLedger
   let folder: SessionFolder
+  /// The bytes that tasks hold which are not at work and have not ended, as `countIdle` found them.
+  let idleBytes = Locked<UInt64>(0)
 
   struct Idle {
     var task: TaskRecord
@@ -41,18 +44,48 @@ struct PartialFiles: Sendable {
     }
   }
 
+  /// Notes that the file of a task is at another URL now. A strong ETag identifies the fetched bytes there as well; a date does
+  /// not.
+  func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
+    guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
+    (row.url, row.lastModified) = (url, nil)
+    try ledger.apply([.partial(row)])
+  }
+
+  /// Counts what tasks hold that are not at work, for the session's quota of bytes.
+  func countIdle(besides busy: Set<Int64>) throws(LedgerFailure) {
+    let bytes = try idle(besides: busy).filter { !$0.task.state.isEnd }.reduce(0) { $0 + $1.bytes }
+    idleBytes.withLock { $0 = bytes }
+  }
+
+  /// Makes room after the quota of bytes has ended a transfer. A file that can never fit keeps nothing.
+  ///
+  /// - Parameter isAlone: true when nothing is at work. Then only tasks that wait for the quota themselves could make room, and
+  ///   one of them keeps its bytes.
+  func makeRoom(after number: Int64, isAlone: Bool) throws(LedgerFailure) {
+    guard let task = try ledger.task(number) else { return }
+    if task.state == .failed, task.code == DownloadSession.StopReason.largerThanQuota { try remove(task) }
+    guard isAlone, task.code == FolderFailure.Code.quota.rawValue else { return }
+    for partial in try idle(besides: [number]) where partial.task.code == task.code {
+      try remove(partial.task)
+    }
+  }
+
   /// Drops the partial files that are too old, and the oldest ones above the quota. Their tasks stay, and
-  /// begin anew when they continue.
+  /// begin anew when they continue. Those of tasks that have ended may be as many bytes as unfinished ones.
   func dropOld(_ quota: SessionQuota, _ now: Timestamp, besides busy: Set<Int64>) throws(LedgerFailure) {
     let last = now.seconds - Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
     let kept = try idle(besides: busy).sorted { $0.written < $1.written }
     var bytes = kept.reduce(0) { $0 + $1.bytes }
+    var ended = kept.filter(\.task.state.isEnd).reduce(0) { $0 + $1.bytes }
     for partial in kept {
+      let hasEnded = partial.task.state.isEnd
       // The file of a task that is tried again is never too old, but it counts for the quota.
       let isOld = partial.written.seconds < last && !partial.task.state.isOpen
-      guard isOld || bytes > quota.kept ?? .max else { continue }
+      guard isOld || bytes > quota.kept ?? .max || hasEnded && ended > quota.bytes ?? .max else { continue }
       try remove(partial.task)
       bytes -= partial.bytes
+      if hasEnded { ended -= partial.bytes }
     }
   }
 }

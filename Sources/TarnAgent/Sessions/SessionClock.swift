@@ -8,7 +8,8 @@ final class SessionClock: Sendable {
   private let clock: any Clock
   /// The id of this boot; empty when it cannot be read.
   let bootID = BootID.read()
-  private let age: Locked<SessionAge>
+  /// The age, and by how many seconds the wall clock was set back since `takeSetBack`.
+  private let state: Locked<(age: SessionAge, setBack: Int64)>
 
   /// The seconds without any contact after which a session ends.
   private static let life: Int64 = 90 * 86_400
@@ -18,16 +19,25 @@ final class SessionClock: Sendable {
   init(_ ledger: SessionLedger, _ clock: any Clock) throws(LedgerFailure) {
     (self.ledger, self.clock) = (ledger, clock)
     let known = try ledger.fact(.age).flatMap { JSONText.value(SessionAge.self, from: $0) }
-    age = Locked(known ?? SessionAge(wall: clock.time, boot: bootID, uptime: clock.boottime()))
+    state = Locked((known ?? SessionAge(wall: clock.time, boot: bootID, uptime: clock.boottime()), 0))
   }
 
   /// The age now, in seconds.
   var seconds: Int64 { current().seconds }
 
   private func current() -> SessionAge {
-    age.withLock { age in
-      age.advance(wall: clock.time, boot: bootID, uptime: clock.boottime())
-      return age
+    state.withLock { state in
+      state.setBack += state.age.advance(wall: clock.time, boot: bootID, uptime: clock.boottime())
+      return state.age
+    }
+  }
+
+  /// Returns by how many seconds the wall clock was set back since the last call.
+  func takeSetBack() -> Int64 {
+    _ = current()
+    return state.withLock { state in
+      defer { state.setBack = 0 }
+      return state.setBack
     }
   }
 

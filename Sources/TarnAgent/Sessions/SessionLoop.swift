@@ -50,17 +50,25 @@ final class SessionLoop: Sendable {
   }
 
   private static let sweepEvery = Duration.seconds(DownloadSession.upkeepEvery)
+  /// The longest wait between two looks at the wall clock.
+  private static let clockEvery = Duration.seconds(30)
+  /// A larger difference in nanoseconds says that somebody set the clock, or that the machine slept.
+  private static let leastJump: UInt64 = 2_000_000_000
+
+  /// The difference between the wall clock and the monotonic one, in nanoseconds.
+  private var offset: Int64 { clock.time.nanoseconds &- Int64(clamping: clock.monotonic().nanoseconds) }
 
   private func run(_ changed: Changed) {
     /// The sessions that have something to do, each with the latest time for it.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
     /// The sessions that are to be advanced at a requested time.
     var later: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
-    /// When all sessions are advanced, whatever the wall clock says: it may be set back while the loop waits.
+    /// When all sessions are advanced, whatever the wall clock says.
     var sweep = clock.monotonic() + Self.sweepEvery
+    var lastOffset = offset
     while true {
       let now = clock.time
-      let rest = sweep.remaining(at: clock.monotonic())
+      let rest = min(sweep.remaining(at: clock.monotonic()), Self.clockEvery)
       let wait = min(rest, (Array(due.values) + later.values).map { $0.at - now }.min() ?? rest)
       let messages = state.wait(atMost: max(.milliseconds(1), wait)) { state -> [Message]? in
         guard !state.messages.isEmpty || state.isEnding else { return nil }
@@ -86,7 +94,9 @@ final class SessionLoop: Sendable {
         }
       }
       if state.withLock({ $0.isEnding && $0.messages.isEmpty }) { return }
-      let isSweep = clock.monotonic() >= sweep
+      let wasSet = (offset &- lastOffset).magnitude > Self.leastJump
+      lastOffset = offset
+      let isSweep = wasSet || clock.monotonic() >= sweep
       if isSweep { sweep = clock.monotonic() + Self.sweepEvery }
       for (key, (session, at)) in due where at <= clock.time || isSweep { touched[key] = session }
       for (key, (session, at)) in later where at <= clock.time {

@@ -95,9 +95,7 @@ final class Sessions: SessionPort {
       let isNew = try ledger.fact(.contact) == nil
       if isNew { try ledger.set(.token, random.token()) }
       if isNew, let first { try ledger.set(.settings, JSONText.line(first)) }
-      let settings =
-        try ledger.fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) }
-        ?? SessionSettings()
+      let settings = try ledger.settings()
       let progress = PassProgress(clock: clock)
       let session = try DownloadSession(
         id: id, ledger: ledger,

@@ -61,14 +61,18 @@ extension DownloadSession.StopReason {
   static func overQuota(_ size: UInt64, besides held: UInt64, most: UInt64) -> DownloadSession.StopReason? {
     if size > most {
       return .fail(
-        code: "larger-than-quota",
+        code: largerThanQuota,
         message: "it has \(Units.show(size)), and the session may hold \(Units.show(most))")
     }
     guard held.addingSaturated(size) > most else { return nil }
     return .fail(
       code: FolderFailure.Code.quota.rawValue,
-      message: "the session holds as much as it may (\(Units.show(most))) until others end")
+      message:
+        "unfinished downloads of the session take all that they may (\(Units.show(most))) until others end or are cancelled"
+    )
   }
+
+  static let largerThanQuota = "larger-than-quota"
 }
 
 extension DownloadSession {

@@ -66,8 +66,8 @@ final class Waker: Sendable {
   init(socket: String?) { self.socket = socket }
 
   /// - Parameters:
-  ///   - lock: a file that stays locked while the command lives. So it never runs twice at once, whatever
-  ///     happens to the agent.
+  ///   - lock: a file that is locked and names the command while it lives. So it never runs twice at once,
+  ///     whatever happens to the agent.
   ///   - ended: called with the end of the command on a thread of its own, or before the return when there is
   ///     none.
   func run(
@@ -129,18 +129,27 @@ final class Waker: Sendable {
   }
 
   private static func runAndWait(_ command: [String], _ environment: [String], lock: String?) -> String {
-    let held = lock.map { open($0, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) } ?? -1
+    var held: Int32 = -1
     defer { if held >= 0 { Glibc.close(held) } }
-    if let lock, held < 0 { return "cannot open \(Printable.escape(lock)): \(ErrorText.of(errno))" }
-    if lock != nil, flock(held, LOCK_EX | LOCK_NB) != 0 {
-      return "it runs still, since an agent before this one"
+    if let lock {
+      held = openLock(lock)
+      if held < 0 { return "cannot open \(Printable.escape(lock)): \(ErrorText.of(errno))" }
+      if flock(held, LOCK_EX | LOCK_NB) != 0 { return "it runs still, since an agent before this one" }
+      ftruncate(held, 0)
     }
     do throws(OutsideProgram.Failure) {
       // The command holds the lock as well; under systemd-run, the client that waits for it does.
       let process = try OutsideProgram.start(command, environment, held: held >= 0 ? held : nil)
+      if held >= 0 { _ = TextFile.writeAll(Array(ProcessMark(of: process).text.utf8), to: held) }
       return Subprocess.wait(for: process).text
     } catch {
       return error.message
     }
+  }
+
+  /// Opens the lock file. A new one takes the place of a file that only programs hold which the command started and left behind.
+  private static func openLock(_ path: String) -> Int32 {
+    if let mark = TextFile.read(path, limit: 100).flatMap({ ProcessMark($0) }), !mark.exists { unlink(path) }
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
   }
 }

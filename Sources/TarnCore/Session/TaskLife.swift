@@ -79,15 +79,19 @@ package struct SessionAge: Codable, Sendable, Equatable {
   }
 
   /// - Parameter boot: the ID of the boot; empty when it is not known, which counts as another boot.
-  package mutating func advance(wall: Timestamp, boot: String, uptime: Instant) {
+  /// - Returns: by how many seconds the wall clock was set back meanwhile, 0 across boots. Less than three are not told from others.
+  @discardableResult
+  package mutating func advance(wall: Timestamp, boot: String, uptime: Instant) -> Int64 {
     let isSameBoot = !boot.isEmpty && boot == self.boot && uptime.nanoseconds >= self.uptime
     let passed =
       isSameBoot
       ? Int64((uptime.nanoseconds - self.uptime) / 1_000_000_000) : max(0, wall.seconds - self.wall.seconds)
     // Fractions of a second count with the next call.
-    guard passed > 0 || !isSameBoot else { return }
+    guard passed > 0 || !isSameBoot else { return 0 }
+    let setBack = isSameBoot ? self.wall.seconds + passed - wall.seconds : 0
     seconds += passed
     let whole = self.uptime + UInt64(max(0, passed)) * 1_000_000_000
     (self.wall, self.boot, self.uptime) = (wall, boot, isSameBoot ? whole : uptime.nanoseconds)
+    return setBack < 3 ? 0 : setBack
   }
 }

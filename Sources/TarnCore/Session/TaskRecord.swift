@@ -45,7 +45,9 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var file: FileIdentity?
   /// The inode of the directory that holds the partial file; `nil` where there is none.
   package var directory: UInt64?
-  /// The path of that directory, when the file has a new destination in another one.
+  /// The ID of that directory's file system; `nil` when it is not known.
+  package var disk: String?
+  /// The path of that directory, when the file has a new destination in another one, or somebody renamed it.
   package var movedFrom: String?
   /// What a client wants of the running task. It is carried out when the transfer has stopped, also after a crash.
   package var wish: TaskWish?

@@ -284,6 +284,7 @@ final class EngineThread {
       break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
+      if submission.mustWait(action) { return submission.decideAgain(action) }
       if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
       if submission.isUrgent, isBroughtByRepair(entry) { return }
       if submission.isBlocked(action) { return }
@@ -298,11 +299,14 @@ final class EngineThread {
   }
 
   /// Returns whether another repair brings the same file, or waits to, and reports it. Waiting for it would take the place of a
-  /// repair that can proceed.
+  /// repair that can proceed. A file that is already being renamed may have been removed again since: it is waited for, and looked
+  /// at again.
   private func isBroughtByRepair(_ entry: Entry) -> Bool {
     state.transfers(at: entry.path).contains { id in
-      guard let job = jobs[id], job.submission.isUrgent, job.entry == entry else { return false }
-      return !job.submission.stop.isSet && state.jobs[id]?.isEnding == false
+      guard let job = jobs[id], job.submission.isUrgent, job.entry == entry,
+        let transfer = state.jobs[id], transfer.state != .publishing
+      else { return false }
+      return !job.submission.stop.isSet && !transfer.isEnding
     }
   }
 

@@ -93,6 +93,9 @@ final class Submission {
     account.report(Problem(changedMeanwhile: action.path, seen: client.now))
   }
 
+  /// Returns whether an index waits for files that are decided again: it names what is there.
+  func mustWait(_ action: Action) -> Bool { action.phase != .payload && !isUrgent && !stale.isEmpty }
+
   /// Returns whether the path is as the plan saw it, and the manifest still wants what the plan brings. A path that nobody else can
   /// have changed is not checked.
   ///
@@ -357,8 +360,8 @@ final class Submission {
     return (action, entry, ordinal)
   }
 
-  /// Records the problem at once, for the status. It is reported again soon, so a failure does not matter.
+  /// Records the problem at once, for the status. It is reported again soon, so a failure does not matter. Only passes are counted.
   private func noteNow(_ problem: Problem) {
-    try? client.ledger.applyVolatile([.problem(problem)])
+    try? client.ledger.applyVolatile([.problem(isUrgent ? problem.asLooked : problem)])
   }
 }

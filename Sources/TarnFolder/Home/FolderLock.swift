@@ -84,7 +84,7 @@ extension FolderHome {
   private static func sign(
     _ file: Descriptor, _ path: String, _ probe: FolderProbe?
   ) throws(FolderFailure) {
-    let text = Array("\(getpid()) \(startTime(of: getpid()) ?? 0)\n".utf8)
+    let text = Array(ProcessMark(of: getpid()).text.utf8)
     try kernel("shorten", path.utf8, file.use { tarn_truncate($0, 0) })
     let count = file.use { number in
       probed(.write, probe) { Int32(tarn_write_at(number, text, text.count, 0)) }
@@ -97,37 +97,22 @@ extension FolderHome {
 
   /// Returns the signature once it is complete and its process exists; otherwise what was read last, of a process that ended or
   /// lives in another container. `nil` when nothing can be read.
-  private static func settled(_ path: String, _ pause: () -> Void) -> (process: Int32, started: UInt64)? {
-    var last: (process: Int32, started: UInt64)?
+  private static func settled(_ path: String, _ pause: () -> Void) -> ProcessMark? {
+    var last: ProcessMark?
     for look in 1...mostLooks {
-      last = holder(in: path)
-      if let last, startTime(of: last.process) == last.started { break }
+      last = (try? SmallFile.read(path)).flatMap { ProcessMark($0) }
+      if last?.exists == true { break }
       if look < mostLooks { pause() }
     }
     return last
   }
 
-  private static func holder(in path: String) -> (process: Int32, started: UInt64)? {
-    let words = ((try? SmallFile.read(path)) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
-    guard words.count == 2, let process = Int32(words[0]), let started = UInt64(words[1]) else { return nil }
-    return (process, started)
-  }
-
   private static func busy(_ path: String, _ pause: () -> Void) -> FolderBusy {
     // With another start time the process ID belongs to another process by now, or to another container.
     guard let holder = settled(path, pause) else { return FolderBusy(process: 0, command: "") }
-    guard startTime(of: holder.process) == holder.started,
+    guard holder.exists,
       let text = SmallFile.readProc("/proc/\(holder.process)/cmdline")
     else { return FolderBusy(process: holder.process, command: "") }
     return FolderBusy(process: holder.process, command: text.split(separator: "\0").joined(separator: " "))
-  }
-
-  /// Returns field 22 of /proc/PID/stat (proc(5)). The command in field 2 may contain blanks and brackets.
-  private static func startTime(of process: Int32) -> UInt64? {
-    guard let text = SmallFile.readProc("/proc/\(process)/stat"), let bracket = text.lastIndex(of: ")") else {
-      return nil
-    }
-    let fields = text[text.index(after: bracket)...].split(separator: " ")
-    return fields.count > 19 ? UInt64(fields[19]) : nil
   }
 }

@@ -1,7 +1,8 @@
 import TarnCore
 import TarnRuntime
 
-/// The names that live tasks will give to their files, no two of them equal. Any thread; shared by all sessions of a process.
+/// The names that live tasks will give to their files, no two of them equal. A task keeps its name while it is suspended or waits.
+/// Any thread; shared by all sessions of a process.
 package final class FinalNames: Sendable {
   struct Name: Hashable {
     let device: UInt64
@@ -9,12 +10,43 @@ package final class FinalNames: Sendable {
     let leaf: String
   }
 
-  private let names = Locked<Set<Name>>([])
+  struct Owner: Hashable {
+    let session: String
+    let task: Int64
+  }
+
+  private struct Claims {
+    var owners: [Name: Owner] = [:]
+    var names: [Owner: Name] = [:]
+  }
+
+  private let claims = Locked(Claims())
 
   package init() {}
 
+  /// Gives a task a name, in place of the one that it has.
+  ///
   /// - Returns: false where another task has the name.
-  func claim(_ name: Name) -> Bool { names.withLock { $0.insert(name).inserted } }
+  func claim(_ name: Name, for owner: Owner) -> Bool {
+    claims.withLock { claims in
+      guard claims.owners[name] ?? owner == owner else { return false }
+      if let before = claims.names.updateValue(name, forKey: owner) { claims.owners[before] = nil }
+      claims.owners[name] = owner
+      return true
+    }
+  }
 
-  func giveBack(_ name: Name) { names.withLock { _ = $0.remove(name) } }
+  func release(_ owner: Owner) {
+    claims.withLock { claims in
+      if let name = claims.names.removeValue(forKey: owner) { claims.owners[name] = nil }
+    }
+  }
+
+  /// Releases the names of all tasks of a session.
+  func release(session: String) {
+    claims.withLock { claims in
+      claims.owners = claims.owners.filter { $0.value.session != session }
+      claims.names = claims.names.filter { $0.key.session != session }
+    }
+  }
 }

@@ -18,7 +18,6 @@ package final class SessionFolder: Sendable {
     var leaf: String?
     /// The name before it got a number, and that number; 0 for none.
     var wanted: (leaf: String, number: Int)?
-    var claimed: FinalNames.Name?
   }
 
   /// The word that names the session in its partial files.
@@ -46,19 +45,20 @@ package final class SessionFolder: Sendable {
   /// - Parameters:
   ///   - own: the file that the task put there before, and that may be fetched again; `nil` for none.
   ///   - hasPartial: true when a partial file lies there. Then the directory must be the one that it was written to.
-  /// - Returns: the folder for the engine, and the identity of the directory.
+  /// - Returns: the folder for the engine, the identity of the directory, and the ID of its file system.
   /// - Throws: why it cannot be used: `otherFileSystem` when its disk is not mounted now.
   package func open(
     _ task: TaskRecord, own: FileIdentity? = nil, hasPartial: Bool = false
-  ) throws(FolderFailure) -> (folder: any TransferFolder, directory: FileIdentity) {
+  ) throws(FolderFailure) -> (folder: any TransferFolder, directory: FileIdentity, disk: String) {
     guard let place = TaskPlace(task.request.to) else {
       throw FolderFailure(.other, "\(Printable.escape(task.request.to)) is no absolute path")
     }
     if task.request.makeDirectories == true { try makeDirectories(place.directory) }
     let directory = try Descriptor.directory(at: place.directory)
     let identity = try FileStat.of(directory, place.directory.utf8).identity
-    if hasPartial, task.movedFrom == nil, let known = task.directory, known != identity.inode {
-      throw Self.isOther(place.directory)
+    let disk = directory.use(MountedFileSystem.id)
+    if hasPartial, task.movedFrom == nil {
+      try refuseOther(directory, identity, disk, for: task, file: partialName(task.number))
     }
     var destination = Destination(
       place: place, existing: own == nil ? task.request.existing ?? .fail : .replace, directory: directory,
@@ -68,22 +68,48 @@ package final class SessionFolder: Sendable {
       $0.directory == place.directory ? $0.name : nil
     }
     if let leaf = own == nil ? place.name ?? earlier : earlier ?? place.name {
-      try claim(leaf, for: &destination)
-      do throws(FolderFailure) {
-        if own == nil { try refuseTaken(destination) }
-      } catch {
-        if let claimed = destination.claimed { names.giveBack(claimed) }
-        throw error
-      }
+      try claim(leaf, for: &destination, of: task.number)
+      if own == nil { try refuseTaken(destination) }
     }
     destinations.withLock { $0[task.number] = destination }
-    return (TaskFolder(session: self, task: task.number), identity)
+    return (TaskFolder(session: self, task: task.number), identity, disk)
   }
 
-  /// Ends the work at a task.
-  package func close(_ task: Int64) {
-    let claimed = destinations.withLock { $0.removeValue(forKey: task)?.claimed }
-    if let claimed { names.giveBack(claimed) }
+  /// Ends the work at a task. It keeps its name until `release`, for it may continue.
+  package func close(_ task: Int64) { destinations.withLock { $0[task] = nil } }
+
+  /// Releases the name of a task that has ended or gets another destination.
+  package func release(_ task: Int64) { names.release(owner(task)) }
+
+  /// Releases the names of all tasks.
+  package func releaseAll() { names.release(session: id) }
+
+  /// Reserves the name of a task that has bytes and does not run.
+  package func reserve(_ task: TaskRecord) {
+    guard let place = TaskPlace(task.request.to), let path = task.path.flatMap({ TaskPlace($0) }),
+      path.directory == place.directory, let leaf = path.name,
+      let identity = try? FileStat.following(place.directory)?.identity
+    else { return }
+    _ = names.claim(
+      FinalNames.Name(device: identity.device, inode: identity.inode, leaf: leaf), for: owner(task.number))
+  }
+
+  private func owner(_ task: Int64) -> FinalNames.Owner { FinalNames.Owner(session: id, task: task) }
+
+  /// Returns where the open directory of a task is by now, if somebody has renamed it; `nil` when it is at its path, or gone.
+  package func renamedDirectory(of task: Int64) -> String? {
+    guard let destination = destination(task), (try? refuseMoved(destination)) == nil else { return nil }
+    let path = destination.directory.use { number -> String? in
+      var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let count = bytes.withUnsafeMutableBytes {
+        readlink("/proc/self/fd/\(number)", $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+      }
+      return count > 0 ? String(validating: bytes.prefix(count), as: UTF8.self) : nil
+    }
+    guard let path, let found = try? FileStat.following(path)?.identity,
+      found.inode == destination.identity.inode, found.device == destination.identity.device
+    else { return nil }
+    return path
   }
 
   /// Gives the file of a task the name that the server suggests.
@@ -92,14 +118,21 @@ package final class SessionFolder: Sendable {
   package func name(_ task: Int64, _ suggested: String) throws(FolderFailure) {
     guard var destination = destinations.withLock({ $0[task] }) else { return }
     guard destination.leaf == nil else { return }
-    try claim(suggested, for: &destination)
-    do throws(FolderFailure) {
-      try refuseTaken(destination)
-    } catch {
-      if let claimed = destination.claimed { names.giveBack(claimed) }
-      throw error
-    }
+    try claim(suggested, for: &destination, of: task)
+    try refuseTaken(destination)
     destinations.withLock { $0[task] = destination }
+  }
+
+  /// Refuses a directory that is another one than before. An empty mount point has another inode. The root of another disk may have
+  /// the same one, but not the file. Some file systems get another ID with each boot, so the file decides.
+  private func refuseOther(
+    _ directory: Descriptor, _ identity: FileIdentity, _ disk: String, for task: TaskRecord, file: String
+  ) throws(FolderFailure) {
+    guard let known = task.directory else { return }
+    let isSame =
+      try known == identity.inode
+      && (task.disk ?? disk == disk || FileStat.at(directory, cString(file)) != nil)
+    if !isSame { throw Self.isOther(TaskPlace(task.request.to)?.directory ?? "") }
   }
 
   private static func isOther(_ directory: String) -> FolderFailure {
@@ -121,18 +154,11 @@ package final class SessionFolder: Sendable {
     if destination.place.directory == place.directory, destination.leaf == place.name ?? suggested {
       return destination.identity.inode
     }
-    let before = destination.claimed
     destination.directory = try Descriptor.directory(at: place.directory)
     destination.identity = try FileStat.of(destination.directory, place.directory.utf8).identity
-    (destination.place, destination.leaf, destination.claimed) = (place, nil, nil)
-    try claim(place.name ?? suggested, for: &destination)
-    do throws(FolderFailure) {
-      try refuseTaken(destination)
-    } catch {
-      if let claimed = destination.claimed { names.giveBack(claimed) }
-      throw error
-    }
-    if let before { names.giveBack(before) }
+    (destination.place, destination.leaf) = (place, nil)
+    try claim(place.name ?? suggested, for: &destination, of: task)
+    try refuseTaken(destination)
     destinations.withLock { $0[task] = destination }
     return destination.identity.inode
   }
@@ -238,6 +264,7 @@ package final class SessionFolder: Sendable {
   package func finish(_ task: TaskRecord, replaces: Bool) {
     if replaces { removePartial(of: task) }
     close(task.number)
+    release(task.number)
   }
 
   package func removePartial(of task: TaskRecord) {
@@ -260,9 +287,9 @@ package final class SessionFolder: Sendable {
       let leaf = TaskPlace(path)?.name
     else { return nil }
     let directory = try Descriptor.directory(at: place.directory)
-    // An empty mount point says nothing about the file.
-    let inode = try FileStat.of(directory, place.directory.utf8).identity.inode
-    if let known = intent.task.directory, known != inode { throw Self.isOther(place.directory) }
+    // An empty mount point, or another disk, says nothing about the file.
+    let identity = try FileStat.of(directory, place.directory.utf8).identity
+    try refuseOther(directory, identity, directory.use(MountedFileSystem.id), for: intent.task, file: leaf)
     // A name with a number may have come from the server, or may have got the number here.
     let firsts: [(leaf: String, number: Int)?] = [(leaf, 0), SuggestedName.withoutNumber(leaf)]
     for first in firsts.compactMap({ $0 }) {
@@ -289,17 +316,15 @@ package final class SessionFolder: Sendable {
 
   /// - Parameter least: the first number to try; smaller ones are taken.
   private func claim(
-    _ leaf: String, for destination: inout Destination, from least: Int = 0
+    _ leaf: String, for destination: inout Destination, of task: Int64, from least: Int = 0
   ) throws(FolderFailure) {
     var number = least
     while true {
       let next = number == 0 ? leaf : SuggestedName.numbered(leaf, number)
       let name = FinalNames.Name(
         device: destination.identity.device, inode: destination.identity.inode, leaf: next)
-      if names.claim(name) {
-        (destination.leaf, destination.wanted, destination.claimed) = (
-          next, (leaf: leaf, number: number), name
-        )
+      if names.claim(name, for: owner(task)) {
+        (destination.leaf, destination.wanted) = (next, (leaf: leaf, number: number))
         return
       }
       guard destination.existing == .keepBoth, number < Self.mostNumbers else {
@@ -520,8 +545,7 @@ package final class SessionFolder: Sendable {
         return try FileStat.of(file, leaf.utf8).identity
       case .keepBoth where wanted.number >= Self.mostNumbers: throw taken(destination, leaf)
       case .keepBoth:
-        if let claimed = destination.claimed { names.giveBack(claimed) }
-        try claim(wanted.leaf, for: &destination, from: wanted.number + 1)
+        try claim(wanted.leaf, for: &destination, of: item.path.task, from: wanted.number + 1)
         leaf = destination.leaf ?? leaf
         destinations.withLock { $0[item.path.task] = destination }
       }

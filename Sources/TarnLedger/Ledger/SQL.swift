@@ -41,7 +41,7 @@ enum SQL {
     ON CONFLICT (name) DO UPDATE SET
       since = CASE WHEN code = excluded.code THEN since ELSE excluded.since END,
       attempts = CASE
-        WHEN code = excluded.code THEN attempts + (seen <> excluded.seen) * excluded.attempts
+        WHEN code = excluded.code THEN attempts + (seen < excluded.seen) * excluded.attempts
         ELSE excluded.attempts END,
       kind = excluded.kind, code = excluded.code, message = excluded.message, seen = excluded.seen
     """

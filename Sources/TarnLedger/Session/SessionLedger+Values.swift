@@ -45,4 +45,24 @@ extension SessionLedger {
     package var size: UInt64
     package var digest: String
   }
+
+  package enum Fact: String {
+    case settings
+    /// A random word in the names of the session's partial files.
+    case token
+    /// The number of the last event that was acknowledged.
+    case acknowledged
+    /// Set once the session takes no more tasks.
+    case closed
+    /// The session's age (`SessionAge`), and its age at the last contact.
+    case age
+    case contact
+    /// The `all-delivered` events that `takeDelivered` has not returned yet, as JSON: the newest 100.
+    case untold
+  }
+
+  /// Returns the stored settings, or the standard ones.
+  package func settings() throws(LedgerFailure) -> SessionSettings {
+    try fact(.settings).flatMap { JSONText.value(SessionSettings.self, from: $0) } ?? SessionSettings()
+  }
 }

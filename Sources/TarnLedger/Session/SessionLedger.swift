@@ -77,21 +77,6 @@ package final class SessionLedger: TransferLedger {
 
   // MARK: Facts
 
-  package enum Fact: String {
-    case settings
-    /// A random word in the names of the session's partial files.
-    case token
-    /// The number of the last event that was acknowledged.
-    case acknowledged
-    /// Set once the session takes no more tasks.
-    case closed
-    /// The session's age (`SessionAge`), and its age at the last contact.
-    case age
-    case contact
-    /// The `all-delivered` events that `takeDelivered` has not returned yet, as JSON: the newest 100.
-    case untold
-  }
-
   package func fact(_ name: Fact) throws(LedgerFailure) -> String? {
     try read { connection throws(LedgerFailure) in
       try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name.rawValue)]) {
@@ -226,6 +211,27 @@ package final class SessionLedger: TransferLedger {
       try connection.all(
         "\(TaskRows.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)],
         TaskRows.read)
+    }
+  }
+
+  /// Returns whether a task that waits for a better request, and begins without one, has its turn before this one.
+  package func isBehindAsked(_ number: Int64) throws(LedgerFailure) -> Bool {
+    try read { connection throws(LedgerFailure) in
+      try connection.first(
+        """
+        SELECT 1 FROM tasks AS asked, tasks AS task WHERE task.number = ?
+          AND asked.state = 'waiting' AND asked.code = 'request-old' AND asked.due IS NOT NULL
+          AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 1
+        """, [.integer(number)], Self.number) != nil
+    }
+  }
+
+  /// Brings forward the next attempts, after the wall clock was set back. Moments that requests name stay.
+  package func advanceDue(bySeconds seconds: Int64) throws(LedgerFailure) {
+    try change { connection throws(LedgerFailure) in
+      try connection.run(
+        "UPDATE tasks SET due = due - ? WHERE state = 'waiting' AND due IS NOT NULL AND code IS NOT ?",
+        [.integer(seconds * 1_000_000_000), .text(TaskRecord.delayed)])
     }
   }
 
@@ -412,7 +418,9 @@ package final class SessionLedger: TransferLedger {
     else { return }
     let now = clock.time
     record.path = sources.path(number) ?? record.path
-    if let to = response.to { (record.request.to, record.directory) = (to.place, to.directory) }
+    if let to = response.to {
+      (record.request.to, record.directory, record.disk) = (to.place, to.directory, nil)
+    }
     if response.head.status < 400 { record.fresh = now }
     try TaskRows.write(record, connection)
     try connection.run(

@@ -1,6 +1,16 @@
 extension Schema {
   /// The schema of a session's ledger.
-  static let session = Schema(steps: [sessionVersion1, sessionVersion2, sessionVersion3, sessionVersion4])
+  static let session = Schema(steps: [
+    sessionVersion1, sessionVersion2, sessionVersion3, sessionVersion4, sessionVersion5,
+  ])
+
+  private static let sessionVersion5 = """
+    -- ID of the file system that its partial file is on (f_fsid in hexadecimal); NULL when unknown.
+    ALTER TABLE tasks ADD COLUMN disk TEXT;
+    -- Tasks that wait for a while, in case a better request for them arrives.
+    CREATE INDEX tasks_asked ON tasks (rank, position)
+      WHERE state = 'waiting' AND code = 'request-old' AND due IS NOT NULL;
+    """
 
   private static let sessionVersion4 = """
     -- TaskWish as JSON: what a client wants of the running task; NULL for nothing.

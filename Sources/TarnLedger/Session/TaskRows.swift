@@ -6,7 +6,7 @@ import TarnRuntime
 enum TaskRows {
   static let select = """
     SELECT number, state, request, path, bytes, digest, code, message, attempts, due, added, ended, whole, stall, fresh,
-      file, directory, moved_from, wish FROM tasks
+      file, directory, moved_from, wish, disk FROM tasks
     """
 
   static func read(_ row: Statement) throws(LedgerFailure) -> TaskRecord {
@@ -29,6 +29,7 @@ enum TaskRows {
     record.directory = try row.optionalBits(16)
     record.movedFrom = try row.optionalText(17)
     record.wish = try row.optionalText(18).flatMap { JSONText.value(TaskWish.self, from: $0) }
+    record.disk = try row.optionalText(19)
     return record
   }
 
@@ -37,7 +38,7 @@ enum TaskRows {
       """
       UPDATE tasks SET state = ?, rank = ?, due = ?, request = ?, path = ?, bytes = ?, digest = ?, code = ?,
         message = ?, attempts = ?, ended = ?, whole = ?, stall = ?, fresh = ?, task_group = ?, file = ?,
-        directory = ?, moved_from = ?, wish = ?, client_key = ?
+        directory = ?, moved_from = ?, wish = ?, client_key = ?, disk = ?
       WHERE number = ?
       """,
       [
@@ -48,7 +49,8 @@ enum TaskRows {
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
         time(record.fresh), text(record.request.group), text(record.file.map(text(of:))),
         record.directory.map { .bits($0) } ?? .null, text(record.movedFrom),
-        text(record.wish.map { JSONText.line($0) }), text(record.request.key), .integer(record.number),
+        text(record.wish.map { JSONText.line($0) }), text(record.request.key), text(record.disk),
+        .integer(record.number),
       ])
   }
 
