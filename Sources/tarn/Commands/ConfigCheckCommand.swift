@@ -8,7 +8,7 @@ import TarnRuntime
 struct ConfigCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Check the settings: every error with its file, line and column.",
+    abstract: "Check the settings, and print every error with its file, line and column.",
     usage: "tarn config check [options]",
     discussion: """
       Examples:
@@ -16,7 +16,7 @@ struct ConfigCheckCommand: ParsableCommand {
         tarn config check --config ./tarn.toml
         tarn config check --json | jq '.problems'
 
-      Nothing is changed and no server is asked. It ends with 0 or 78.
+      The command changes nothing and asks no server. It ends with 0, or with 78 if the settings have an error.
       """)
 
   @OptionGroup var common: CommonOptions<NoneShown>

@@ -17,13 +17,14 @@ struct ForgetCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn forget /srv/iso
-        tarn forget --gone      all mirrors whose folder is not there any more
+        tarn forget --gone      all mirrors whose folder no longer exists
 
-      What is in the trash goes; take out with 'tarn trash restore' what you want to keep. \
-      While it holds files that Tarn did not fetch, the mirror is not forgotten. \
-      Take a mirror of the settings out of them first, and where an agent runs, then: tarn reload. Taken out alone \
-      it is synced and checked no more, but its record and its trash stay. --gone leaves out folders that may only not be \
-      mounted.
+      The command removes the mirror's record and its trash. To keep a file of the trash, restore it first with \
+      'tarn trash restore'. The command refuses while the trash holds files that Tarn did not fetch.
+
+      A mirror of the settings has to leave them first. Remove it there, then run 'tarn reload' if an agent is \
+      running. After that Tarn no longer syncs or checks the mirror. Its record and its trash stay until you \
+      forget it. --gone leaves out folders whose disk may merely not be mounted.
       """)
 
   @Flag(help: "Forget all mirrors whose folder is gone.") var gone = false

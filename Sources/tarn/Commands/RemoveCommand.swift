@@ -9,21 +9,24 @@ import TarnRuntime
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove",
-    abstract: "Take out a mirror that 'tarn add' wrote; its files stay.",
+    abstract: "Remove a mirror that 'tarn add' wrote from the settings; its files stay.",
     usage: "tarn remove [options] NAME",
     discussion: """
       Examples:
         tarn remove iso
         tarn remove --forget iso
 
-      It takes away the file that 'tarn add' wrote, and a running agent drops the mirror. What a person wrote into \
-      tarn.toml, or beside it, is never changed: then it says the file and the line. The files of the mirror, its \
-      record and its trash stay where they are; --forget gives up the record and the trash, as 'tarn forget' does.
+      The command removes the file that 'tarn add' wrote, and a running agent drops the mirror. It never changes \
+      what a person wrote in tarn.toml or beside it. It names the file and the line instead.
+
+      The mirror's files, its record and its trash stay. --forget removes the record and the trash, as \
+      'tarn forget' does.
       """)
 
-  @Flag(help: "Also forget the mirror: its record and its trash go, its files stay.") var forget = false
+  @Flag(help: "Also forget the mirror: remove its record and its trash. Its files stay.") var forget = false
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The mirror's name, or its folder.", valueName: "name"), completion: .mirror)
+  @Argument(
+    help: ArgumentHelp("The name of the mirror, or its folder.", valueName: "name"), completion: .mirror)
   var name: String
 
   func run() throws {
