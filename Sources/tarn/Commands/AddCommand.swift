@@ -42,7 +42,7 @@ struct AddCommand: ParsableCommand {
 
   func validate() throws {
     if every != nil, schedule != nil {
-      throw ValidationError("--every and --schedule exclude each other")
+      throw ValidationError("--every and --schedule cannot be combined")
     }
     try Self.checkEvery(every)
     try PassFlags.validate(options(""))

@@ -129,7 +129,7 @@ struct ApproveCommand: ParsableCommand {
     if session.mayAsk { return session.confirm("Move \(Numbers.pronoun(held.count)) to the trash?") }
     if plan != nil { return true }
     throw PassFailure(
-      .usage, code: "not-asked", "cannot ask whether plan \(held.id) shall go ahead",
+      .usage, code: "not-asked", "cannot ask whether to carry out plan \(held.id)",
       hint: "tarn approve \(ShellWord.quote(mirror)) \(held.id)")
   }
 

@@ -43,7 +43,7 @@ struct ConfigCheckCommand: ParsableCommand {
   private func unplanned(_ settings: Settings) -> String {
     let names = settings.mirrors.filter { $0.rhythm == .command }.map { Printable.escape($0.name) }
     return names.isEmpty
-      ? "" : "; only by command, without every or schedule: \(names.joined(separator: ", "))"
+      ? "" : "; only on command, without every or schedule: \(names.joined(separator: ", "))"
   }
 
   /// Describes missing settings, which are no error: an agent without settings has no mirrors, and takes them

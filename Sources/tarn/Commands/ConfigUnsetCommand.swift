@@ -35,7 +35,7 @@ struct ConfigUnsetCommand: ParsableCommand {
     if names.isEmpty != all {
       throw ValidationError(
         all
-          ? "--all and single options exclude each other" : "say which options, such as limit-rate, or --all")
+          ? "--all and single options cannot be combined" : "say which options, such as limit-rate, or --all")
     }
     _ = try options
   }
@@ -90,9 +90,9 @@ struct ConfigUnsetCommand: ParsableCommand {
     guard let name else { return }
     throw PassFailure(
       .usage, code: "of-the-settings",
-      "'\(Printable.escape(name))' is a mirror of the settings, and goes by them",
+      "'\(Printable.escape(name))' is a mirror of the settings, and remembers no options",
       hint:
-        "take the lines out below [mirror.\(Printable.escape(name))]; where an agent runs, then: tarn reload")
+        "take the lines out below [mirror.\(Printable.escape(name))]; if an agent runs, then: tarn reload")
   }
 }
 

@@ -35,7 +35,7 @@ struct ForgetCommand: ParsableCommand {
 
   func validate() throws {
     guard (mirror == nil) == gone else {
-      throw ValidationError(gone ? "--gone and a mirror exclude each other" : "say which mirror, or --gone")
+      throw ValidationError(gone ? "--gone and a mirror cannot be combined" : "say which mirror, or --gone")
     }
   }
 
@@ -81,10 +81,10 @@ struct ForgetCommand: ParsableCommand {
   private func said(_ forgotten: Tarn.Forgotten, _ mirror: String) -> String {
     switch forgotten {
     case .mirror(let trashed, let hasFiles):
-      "it follows no feed any more" + (hasFiles ? "; its files stay" : "")
+      "it no longer follows a feed" + (hasFiles ? "; its files stay" : "")
         + (trashed > 0 ? "; \(Numbers.count(trashed, "file")) of its trash went with it" : "")
     case .line:
-      "it was a mirror no more; if it had its state elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
+      "it was no longer a mirror; if its state is elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
     }
   }
 
@@ -101,7 +101,7 @@ struct ForgetCommand: ParsableCommand {
     let place = place.map { " (\($0))" } ?? ""
     throw PassFailure(
       .usage, code: "of-the-settings",
-      "the agent keeps '\(Printable.escape(name))' by its settings\(place), and would make it anew",
+      "the agent keeps '\(Printable.escape(name))' because of its settings\(place), and would make it anew",
       hint: "take [mirror.\(Printable.escape(name))] out of them, then 'tarn reload', then: "
         + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))")
   }
@@ -123,7 +123,7 @@ struct ForgetCommand: ParsableCommand {
       }
       if folders.isEmpty, left.isEmpty {
         session.console.data(
-          "nothing to forget: the folder of each mirror that the settings do not name is there")
+          "nothing to forget: every mirror that the settings do not name has its folder")
       }
     }
   }

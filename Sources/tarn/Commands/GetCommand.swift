@@ -78,24 +78,24 @@ struct GetCommand: ParsableCommand {
     }
     if let sha256, digest == nil {
       throw ValidationError(
-        "--sha256 is 64 hexadecimal digits, or sha256:HEX with these; '\(Printable.escape(sha256))' is neither"
+        "--sha256 takes 64 hexadecimal digits, or sha256: and these; '\(Printable.escape(sha256))' is neither"
       )
     }
     if name != nil || sha256 != nil, urls.count != 1 || list != nil {
       throw ValidationError("--name and --sha256 are for one URL")
     }
     if let existing, TaskRequest.Existing(rawValue: existing) == nil {
-      throw ValidationError("--existing is one of fail, replace and keep-both")
+      throw ValidationError("--existing takes fail, replace or keep-both")
     }
     if !background, session != nil || priority != nil || label != nil {
       throw ValidationError("--session, --priority and --label go with --background")
     }
     if background, limitRate != nil || cacert != nil || retries != nil || proxy != nil {
       throw ValidationError(
-        "--limit-rate, --cacert, --retries and --proxy are of a download that this command waits for")
+        "--limit-rate, --cacert, --retries and --proxy cannot be combined with --background")
     }
     if let priority, TaskPriority(rawValue: priority) == nil {
-      throw ValidationError("--priority is one of high, normal and low")
+      throw ValidationError("--priority takes high, normal or low")
     }
     if background, transfers != nil {
       throw ValidationError(
@@ -103,10 +103,10 @@ struct GetCommand: ParsableCommand {
           + (session ?? Self.standardSession))
     }
     if let transfers, !(1...64).contains(transfers) {
-      throw ValidationError("--transfers is a number from 1 to 64")
+      throw ValidationError("--transfers takes a number from 1 to 64")
     }
     if let retries, !(0...100).contains(retries) {
-      throw ValidationError("--retries is a number from 0 to 100")
+      throw ValidationError("--retries takes a number from 0 to 100")
     }
   }
 

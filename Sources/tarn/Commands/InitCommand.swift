@@ -36,7 +36,7 @@ struct InitCommand: ParsableCommand {
   var folder: String?
 
   func validate() throws {
-    if feed != nil, folder == nil { throw ValidationError("the folder is missing behind the feed") }
+    if feed != nil, folder == nil { throw ValidationError("the folder after the feed is missing") }
     if feed == nil, every != nil || name != nil {
       throw ValidationError("--every and --name go with a feed and a folder")
     }
@@ -116,12 +116,12 @@ struct InitCommand: ParsableCommand {
     }
     if isAsked, feed != nil, every == nil {
       every = ask("How often (Enter for 1h): ", session) { text in
-        (try? AddCommand.checkEvery(text)) == nil ? "that is no span such as 6h or 1d" : nil
+        (try? AddCommand.checkEvery(text)) == nil ? "that is not a span such as 6h or 1d" : nil
       }
     }
     if isAsked, rate == nil {
       rate = ask("Most bytes per second, such as 2MiB/s (Enter for no limit): ", session) { text in
-        Units.rate(text) == nil ? "that is no rate such as 2MiB/s" : nil
+        Units.rate(text) == nil ? "that is not a rate such as 2MiB/s" : nil
       }
     }
     guard let feed, let folder else { return (nil, rate) }

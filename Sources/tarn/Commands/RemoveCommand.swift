@@ -76,7 +76,7 @@ struct RemoveCommand: ParsableCommand {
     throw PassFailure(
       .usage, code: "no-such-mirror", "the settings name no mirror \(word)",
       hint: near.map { "did you mean '\(Printable.escape($0))'?" }
-        ?? "a mirror made by 'tarn sync' ends by: tarn forget \(word)")
+        ?? "to give up a mirror made by 'tarn sync': tarn forget \(word)")
   }
 
   /// - Throws: `usage`, with the file and the line, when a person wrote any part of it.
@@ -106,7 +106,7 @@ struct RemoveCommand: ParsableCommand {
       .usage, code: "written-by-people",
       "\(Printable.escape(path)):\(line) names '\(Printable.escape(file.name))', and \(reason)",
       hint:
-        "take [mirror.\(Printable.escape(file.name))] out of it yourself; where an agent runs, then: tarn reload"
+        "take [mirror.\(Printable.escape(file.name))] out of it yourself; if an agent runs, then: tarn reload"
     )
   }
 
@@ -122,7 +122,7 @@ struct RemoveCommand: ParsableCommand {
   ) -> PassFailure? {
     guard report.agent == "reloaded" || report.agent == "none" else {
       return PassFailure(
-        .noAgent, code: "agent-keeps", "it was not forgotten, for the agent may still work at it",
+        .noAgent, code: "agent-keeps", "it was not forgotten, because the agent may still be working on it",
         hint: "when it does not: tarn forget \(ShellWord.quote(place.folder))")
     }
     do throws(PassFailure) {
@@ -137,7 +137,7 @@ struct RemoveCommand: ParsableCommand {
       }
       var failure = error
       if failure.kind == .locked {
-        failure.hint = "a pass of it ends just now; then: tarn forget \(ShellWord.quote(place.folder))"
+        failure.hint = "a pass of it is just ending; after that: tarn forget \(ShellWord.quote(place.folder))"
       }
       return failure
     }

@@ -113,7 +113,7 @@ struct SessionOpenCommand: ParsableCommand {
     session.console.data(SessionText.line(document))
     if let differs = document.differs, !differs.isEmpty {
       session.say(
-        "it was there, and its settings stay: \(differs.joined(separator: ", ")) differ; 'tarn session set' changes them"
+        "it exists already, and keeps its settings: \(differs.joined(separator: ", ")) differ; 'tarn session set' changes them"
       )
     }
   }

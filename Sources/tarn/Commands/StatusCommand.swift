@@ -59,10 +59,10 @@ struct StatusCommand: ParsableCommand {
       throw ValidationError(
         "--max-age: '\(Printable.escape(maxAge))' is not a duration such as 90m, 24h or 7d")
     }
-    if check, watch { throw ValidationError("--check and --watch exclude each other") }
+    if check, watch { throw ValidationError("--check and --watch cannot be combined") }
     if maxAge != nil, !check { throw ValidationError("--max-age goes with --check") }
     if format == .nagios, !check { throw ValidationError("--format nagios goes with --check") }
-    if format == .nagios, common.json { throw ValidationError("--format and --json exclude each other") }
+    if format == .nagios, common.json { throw ValidationError("--format and --json cannot be combined") }
   }
 
   func run() throws {

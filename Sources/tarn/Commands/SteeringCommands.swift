@@ -18,7 +18,7 @@ struct SteeringTargets: ParsableArguments {
   func validate() throws {
     guard targets.isEmpty == all else {
       throw ValidationError(
-        all ? "--all and single mirrors exclude each other" : "say which mirrors are meant, or --all")
+        all ? "--all and single mirrors cannot be combined" : "say which mirrors are meant, or --all")
     }
   }
 }
@@ -103,7 +103,7 @@ struct Steering {
       }
       if change != nil {
         throw PassFailure(
-          .usage, code: "usage", "\(Printable.escape(word)): --first and --keep are of sessions",
+          .usage, code: "usage", "\(Printable.escape(word)): --first and --keep are for tasks of sessions",
           hint: "name a task as session:ID/TASK")
       }
       try RawArguments.refuseOtherBytes(
@@ -155,12 +155,13 @@ struct Steering {
     switch verb {
     case .resume, .retry, .sync, .prioritize:
       failure.hint =
-        "for a pass now, which needs no agent: \(sync); for passes by themselves: \(AgentText.start)"
+        "for a pass now, without an agent: \(sync); for passes on schedule: \(AgentText.start)"
     case .pause:
       failure.hint =
-        "without an agent no pass begins but by 'tarn sync' and by timers; to start one: \(AgentText.start)"
+        "without an agent, only 'tarn sync' and timers begin passes; to start an agent: \(AgentText.start)"
     case .cancel:
-      failure.hint = "a pass without an agent ends by Ctrl-C where it runs; 'tarn status' tells its process"
+      failure.hint =
+        "to end a pass without an agent, press Ctrl-C where it runs; 'tarn status' names its process"
     case .approve: break
     }
     return failure
@@ -418,12 +419,13 @@ struct ReloadCommand: ParsableCommand {
       for problem in answer.problems { session.console.message(Self.lines(problem)) }
       if !answer.isTaken {
         session.console.message(
-          session.messageStyle.paint("tarn:", .bad) + " the settings were not taken; the old ones go on")
+          session.messageStyle.paint("tarn:", .bad)
+            + " the settings were not taken; the old ones stay in force")
       } else if !session.isQuiet {
         session.console.data(Self.summary(answer))
         for folder in answer.left ?? [] {
           session.console.data(
-            "\(ShellWord.quote(folder)) stays as it is: the settings name it no more; "
+            "\(ShellWord.quote(folder)) stays as it is: the settings no longer name it; "
               + Tarn.stepsIfLeft(folder))
         }
       }

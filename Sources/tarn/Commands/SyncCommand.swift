@@ -42,7 +42,7 @@ struct SyncCommand: ParsableCommand {
   func validate() throws {
     if once, flags.folder.changeFeed {
       throw ValidationError(
-        "--once and --change-feed exclude each other: the mirror follows the new feed from now on")
+        "--once and --change-feed cannot be combined: the mirror follows the new feed from now on")
     }
   }
 

@@ -63,7 +63,7 @@ struct TrashEmptyCommand: ParsableCommand {
     guard session.mayAsk else {
       throw PassFailure(
         .usage, code: "not-asked", "cannot ask whether to remove files for good",
-        hint: "say it with --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
+        hint: "give --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
     }
     let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     let files =

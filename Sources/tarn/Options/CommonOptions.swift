@@ -55,7 +55,7 @@ struct CommonOptions<Shown: ShownOptions>: ParsableArguments, CommonValues {
   func validate() throws {
     if config?.isEmpty == true { throw ValidationError("--config: a file is expected") }
     if socket?.isEmpty == true { throw ValidationError("--socket: a path is expected") }
-    if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    if quiet, verbose { throw ValidationError("--quiet and --verbose cannot be combined") }
   }
 }
 
