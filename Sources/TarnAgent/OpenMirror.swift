@@ -229,7 +229,7 @@ struct OpenMirror {
     if needsFeed, rememberedFeed(directory) == nil {
       throw LedgerFailure(
         .corrupt,
-        "\(Printable.escape(directory))/ledger.sqlite is damaged, and does not tell its feed any more")
+        "\(Printable.escape(directory))/ledger.sqlite is damaged, and no longer names its feed")
     }
     let old = try? SQLiteLedger(directory: directory, mode: .readOnly)
     let facts = [LedgerFact.feed, .options, .settings, .manifestVersion].compactMap { name in

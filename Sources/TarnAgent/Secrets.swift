@@ -65,7 +65,7 @@ enum Secrets {
     guard (try? PassOptions(values: [.proxy: [url]]).network())?.proxy != nil else {
       throw PassFailure(
         .configuration, code: "proxy-malformed",
-        "\(Printable.escape(path)): its first line is no proxy's URL",
+        "\(Printable.escape(path)): its first line is not the URL of a proxy",
         hint: "write a URL such as http://user:password@host:port into it")
     }
     return url
@@ -144,7 +144,7 @@ enum Secrets {
         hint: "give a file that exists and that this user can read")
     case .notRegular:
       return PassFailure(
-        .usage, code: "file-not-regular", "\(what) is no regular file",
+        .usage, code: "file-not-regular", "\(what) is not a regular file",
         hint: "write its text into a file that only you can read (chmod 600), and give that")
     case .tooLarge:
       return PassFailure(

@@ -79,8 +79,9 @@ extension Tarn {
     guard let colon = word.firstIndex(of: ":"), place(of: String(word[..<colon])) != nil else { return }
     let (mirror, path) = (word[..<colon], ShellWord.quote(String(word[word.index(after: colon)...])))
     throw PassFailure(
-      .usage, code: "not-of-a-path", "\(Printable.escape(word)) is one transfer, and a mirror is meant here",
-      hint: "the mirror is \(mirror); 'tarn explain \(mirror) \(path)' says how that path is")
+      .usage, code: "not-of-a-path",
+      "\(Printable.escape(word)) is one transfer, but a mirror is expected here",
+      hint: "the mirror is \(mirror); 'tarn explain \(mirror) \(path)' says what is known of that path")
   }
 
   func notFolder(_ path: String) -> PassFailure {
@@ -201,7 +202,7 @@ extension Tarn {
     guard !names.isEmpty else { return nil }
     let make = "to make a mirror of that folder: tarn sync FEED ./\(ShellWord.quote(word))"
     guard let near = Spelling.nearest(word, names) else {
-      return "no mirror of the settings is called so; \(make)"
+      return "the settings have no mirror of that name; \(make)"
     }
     return "did you mean \(ShellWord.quote(near)), of the settings? \(make)"
   }

@@ -98,8 +98,9 @@ extension Tarn {
         .notice(
           code: "ledger-rebuilt",
           message:
-            "the ledger was damaged; it is kept as \(name), and a new one is begun: what the pass finds in the folder is "
-            + "hashed, and taken over where it is as the feed has it; of other files nothing is known any more: they are left, and told as conflicts"
+            "the ledger was damaged; it is kept as \(name), and a new one was made: the pass hashes "
+            + "what is in the folder, and adopts what matches the feed; it leaves all other files, and "
+            + "reports them as conflicts"
         ))
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
@@ -221,7 +222,7 @@ extension Tarn {
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
           hint:
-            "say it once: tarn sync\(holdsFiles ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))")
+            "give it once: tarn sync\(holdsFiles ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))")
       }
       return (try location(of: remembered), options)
     }

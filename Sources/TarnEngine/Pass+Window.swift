@@ -30,7 +30,7 @@ extension Pass {
     if catalog.hasGivenUp {
       observer.notice(
         "pages-without-files",
-        "the last pages of the feed named no further file, and the pages behind them are not read")
+        "the last pages of the feed named no further file, so the pages after them are not read")
     }
     try check(end)
     if before == request.feed.text { try refuseOtherKind(end) }

@@ -617,7 +617,7 @@ package struct Pass {
       throw PassFailure(
         .feedMalformed, code: "feed-older",
         "the manifest is version \(version), and version \(last) was accepted before; nothing was changed",
-        hint: "an old copy is served, or somebody plays it back")
+        hint: "the server sends an old copy, or somebody replays one")
     }
   }
 

@@ -335,7 +335,7 @@ extension LocalFolder {
     if Renamer.isUnsupported(-errno) {
       throw FolderFailure(
         .other,
-        "cannot replace \(item.path.printable): the file system cannot exchange two names, and nothing else is safe; move away what is there, and it is fetched",
+        "cannot replace \(item.path.printable): the file system cannot exchange two names; move away what is there, and the next pass fetches it",
         errno: errno)
     }
     throw FolderFailure(cannot: "move into place", item.path.bytes, errno: errno, path: item.path)

@@ -23,7 +23,7 @@ final class FileExchange {
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)
       throw DownloadFailure(
-        .fileNotReadable, "\(url.shownPath) is no regular file", isTransient: false)
+        .fileNotReadable, "\(url.shownPath) is not a regular file", isTransient: false)
     }
     self.descriptor = descriptor
     self.request = request

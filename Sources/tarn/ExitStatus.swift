@@ -28,7 +28,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .inSync:
       "in sync: every wanted entry is present, verified and durable, or left as you changed it (--local-changes)"
     case .somethingToDo:
-      "plan --exit-code: there are changes to make, as far as is known before the server is asked about single files"
+      "plan --exit-code: there are changes to make; files about which only the server can tell do not count"
     case .partial:
       "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off"
     case .usage: "usage"
@@ -38,7 +38,7 @@ enum ExitStatus: Int32, CaseIterable {
     case .defect: "a defect in Tarn"
     case .folderUnusable: "the folder cannot be created, or its marker is missing: nothing changed"
     case .inputOutput: "input/output error on the folder or the ledger"
-    case .locked: "another Tarn holds the folder (it says which process)"
+    case .locked: "another Tarn process holds the folder; the message names it"
     case .permission: "permission denied"
     case .configuration: "configuration error"
     case .interrupted: "ended by SIGINT; everything fetched so far is kept and will be resumed"

@@ -61,7 +61,7 @@ struct OptionAdvice: Equatable {
     "--output": "the folder is the last word: tarn sync FEED FOLDER",
     "-r": "directories below a feed are always read",
     "--recursive": "directories below a feed are always read",
-    "-l": "directories below a feed are always read; --limit-rate RATE holds the rate down",
+    "-l": "directories below a feed are always read; --limit-rate RATE limits the rate",
     "--level": "directories below a feed are always read",
     "-c": "an interrupted sync always goes on where it was",
     "--continue": "an interrupted sync always goes on where it was",
@@ -69,10 +69,11 @@ struct OptionAdvice: Equatable {
     "--timeout":
       "it is fixed: what sends next to nothing for \(NetworkSettings().lowSpeedTime) seconds is ended, and asked for again as often as --retries N says",
     "--progress": "it is shown on a terminal anyway", "-a": "times and names are always kept",
-    "--daemon": "the agent runs for ever: tarn agent", "-d": "the agent runs for ever: tarn agent",
+    "--daemon": "to run without end, use the agent: tarn agent",
+    "-d": "to run without end, use the agent: tarn agent",
     "--every": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",
     "--interval": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",
-    "--force": "what is held goes ahead by: tarn approve MIRROR",
+    "--force": "to let held deletions go ahead: tarn approve MIRROR",
   ]
 
   /// The reasons for `get`.
@@ -82,10 +83,10 @@ struct OptionAdvice: Equatable {
     "--continue-at": "what was fetched is kept, and the same command goes on from there",
     "-C": "what was fetched is kept, and the same command goes on from there",
     "--resume": "what was fetched is kept, and the same command goes on from there",
-    "-x": "a file comes by one connection; -N N fetches more files at a time",
-    "-s": "a file comes by one connection; -N N fetches more files at a time",
-    "--split": "a file comes by one connection; -N N fetches more files at a time",
-    "--max-connection-per-server": "a file comes by one connection; -N N fetches more files at a time",
+    "-x": "each file uses one connection; -N N fetches more files at a time",
+    "-s": "each file uses one connection; -N N fetches more files at a time",
+    "--split": "each file uses one connection; -N N fetches more files at a time",
+    "--max-connection-per-server": "each file uses one connection; -N N fetches more files at a time",
     "--timeout":
       "it is fixed: what sends nothing for \(TaskLimits.standardIdle) seconds is ended, and asked for again as often as --retries N says",
     "-L": "redirects are always followed", "--location": "redirects are always followed",
@@ -104,7 +105,7 @@ struct OptionAdvice: Equatable {
 
   /// The advice for a service and for a shell.
   private static let foreground =
-    "the agent stays in the foreground; to have it in the background: systemctl --user start tarn, or 'tarn agent &'"
+    "the agent stays in the foreground; to run it in the background: systemctl --user start tarn, or 'tarn agent &'"
   private static let agentAnswers = [
     "-d": foreground, "-D": foreground, "--daemon": foreground, "--daemonize": foreground,
     "--detach": foreground,
@@ -153,7 +154,7 @@ struct OptionAdvice: Equatable {
   private static func hint(_ option: String, command: String, known: [String]) -> String? {
     for (commands, habits) in habits where commands.split(separator: " ").contains(Substring(command)) {
       guard let words = habits[option] else { continue }
-      return words.isEmpty ? "without names all mirrors are meant" : "did you mean '\(words)'?"
+      return words.isEmpty ? "without names, the command takes all mirrors" : "did you mean '\(words)'?"
     }
     if ["sync", "plan"].contains(command), let answer = answers[option] { return answer }
     if command == "get", let answer = downloadAnswers[option] { return answer }

@@ -76,7 +76,7 @@ import Testing
       (["out", "https://example.org/x"], 64, "tarn add https://example.org/x out"),
       (["-", "m"], 64, "standard input"), ([feed, "/", "--name", "x"], 78, "root of the file system"),
       ([feed, "m", "--every", "1s"], 64, "is not a span"),
-      ([feed, "m", "--every", "1h", "--schedule", "daily"], 64, "exclude each other"),
+      ([feed, "m", "--every", "1h", "--schedule", "daily"], 64, "cannot be combined"),
       ([feed, "m", "--schedule", "noonish"], 78, "schedule"),
       ([feed, "m", "--netrc-file", "\(place.path)/none"], 78, "netrc"),
       ([feed, "feed/SHA256SUMS/m"], 77, "cannot be made: \(place.path)/feed/SHA256SUMS is no directory"),

@@ -34,7 +34,7 @@ import Testing
     let unnamed = StatusCheck([Samples.status()], leftOut: 1, unnamed: 2, maxAge: Self.day, now: Samples.now)
     #expect(
       unnamed.isGood
-        && unnamed.lines[0].hasSuffix("(dry-run); 2 mirrors left out, which the settings name no more"))
+        && unnamed.lines[0].hasSuffix("(dry-run); 2 mirrors left out, which the settings no longer name"))
     #expect(StatusCheck([], unnamed: 1, maxAge: Self.day, now: Samples.now).isGood)
     #expect(!check([]).isGood && check([]).lines == ["unknown: no mirror is known"])
   }

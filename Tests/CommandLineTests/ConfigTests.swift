@@ -27,7 +27,7 @@ import Testing
     func remove() { try? FileManager.default.removeItem(at: directory) }
   }
 
-  private static let unplanned = "; only by command, without every or schedule: a"
+  private static let unplanned = "; only on command, without every or schedule: a"
 
   private static func mirror(_ lines: String = "") -> String {
     "[mirror.a]\nfeed = \"https://example.org/SHA256SUMS\"\nfolder = \"/srv/a\"\n\(lines)\n"

@@ -60,7 +60,8 @@ import Testing
     #expect(report.all("ok", "settings").count == 1 && report.all("warning", "agent").count == 1)
     let text = try place.tarn("doctor")
     #expect(text.output.contains("ok       ledger       m: its record is whole\n"), "\(text.output)")
-    #expect(text.output.contains("warning  agent        none runs, so no mirror is followed by itself\n"))
+    #expect(
+      text.output.contains("warning  agent        none runs, so no mirror is kept current on schedule\n"))
     #expect(try place.tarn("doctor", "--quiet").output == "")
   }
 
@@ -77,7 +78,7 @@ import Testing
     #expect(report.all("problem", "settings").first?.mend == "tarn config check")
     try settings(mirror("m", ""))
     let idle = try doctor().report.all("warning", "settings").map(\.message)
-    #expect(idle == ["only by command, without every or schedule: m"])
+    #expect(idle == ["only on command, without every or schedule: m"])
   }
 
   @Test func aDamagedRecordIsFound() throws {

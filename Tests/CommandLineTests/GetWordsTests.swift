@@ -68,14 +68,14 @@ import Testing
     for words in [["get", Self.url], ["get", "-b", Self.url], ["session", "answer", "s", "1"]] {
       try expect(words + ["--header-file", "hf"], 78, "hf:2: this line is no 'Name: value' header")
       try expect(
-        words + ["--header-file", "fifo"], 64, "is no regular file\n  hint: write its text into a file")
+        words + ["--header-file", "fifo"], 64, "is not a regular file\n  hint: write its text into a file")
     }
   }
 
   // MARK: Values
 
   @Test(arguments: [
-    (["--sha256", "abc"], "--sha256 is 64 hexadecimal digits, or sha256:HEX with these; 'abc' is neither"),
+    (["--sha256", "abc"], "--sha256 takes 64 hexadecimal digits, or sha256: and these; 'abc' is neither"),
     (["--sha256", "sha256:abc"], "'sha256:abc' is neither"),
     (["--to", ""], "--to is empty: is a variable not set?"), (["--name", ""], "--name is empty"),
     (["--header-file", ""], "--header-file is empty"),

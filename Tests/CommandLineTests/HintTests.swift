@@ -34,10 +34,10 @@ import Testing
       for word in ["./m", "./m:a.txt"] {
         let outcome = try place.tarn(verb, word)
         #expect(outcome.status == 69 && outcome.messages.contains("no agent answers"), "\(outcome)")
-        #expect(outcome.messages.contains("which needs no agent: tarn sync ./m;"), "\(outcome)")
+        #expect(outcome.messages.contains("without an agent: tarn sync ./m;"), "\(outcome)")
       }
     }
-    #expect(try place.tarn("pause", "./m").messages.contains("no pass begins but by 'tarn sync'"))
+    #expect(try place.tarn("pause", "./m").messages.contains("only 'tarn sync' and timers begin passes"))
   }
 
   /// Before anything is carried out.

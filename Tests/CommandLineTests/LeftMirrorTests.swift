@@ -21,7 +21,7 @@ import Testing
     return outcome.output
   }
 
-  private static let leftOut = "1 mirror left out, which the settings name no more"
+  private static let leftOut = "1 mirror left out, which the settings no longer name"
 
   @Test func oneThatWasTakenOutIsLeftOutOfAll() throws {
     defer { place.end() }
@@ -31,7 +31,7 @@ import Testing
     try place.publish(["a.txt": "one\n"])
     let folder = place.path + "/two"
     let line =
-      "\(folder) is left out: the settings name it no more; to forget it: tarn forget \(folder); "
+      "\(folder) is left out: the settings no longer name it; to forget it: tarn forget \(folder); "
       + "to keep it as one made by hand: tarn sync \(folder)\n"
     for command in ["plan", "sync"] {
       let all = try place.tarn(command)
@@ -43,7 +43,7 @@ import Testing
     let nagios = try check("--format", "nagios")
     #expect(nagios.hasPrefix("TARN OK") && nagios.contains(Self.leftOut), "\(nagios)")
     let next =
-      "next: tarn forget \(folder), which the settings name no more; or to keep it: tarn sync \(folder)\n"
+      "next: tarn forget \(folder), which the settings no longer name; or to keep it: tarn sync \(folder)\n"
     let table = try place.tarn("status").output
     #expect(table.contains("in sync, left out") && table.contains(next), "\(table)")
     #expect(try place.tarn("status", "-q").output.contains(folder))
@@ -72,7 +72,7 @@ import Testing
       let none = try place.tarn("sync")
       #expect(none.status == 0 && none.messages.components(separatedBy: "is left out").count == 3, "\(none)")
       #expect(
-        try check() == "nothing to check: 2 mirrors left out, which the settings name no more\n")
+        try check() == "nothing to check: 2 mirrors left out, which the settings no longer name\n")
       #expect(try place.tarn("sync", "./two").status == 0)
       #expect(try check().contains(": 1 mirror, last success"))
       // By another name it is the same folder.

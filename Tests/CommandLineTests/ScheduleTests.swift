@@ -178,7 +178,7 @@ import Testing
       let file = directory.appendingPathComponent("tarn.toml").path
       let result = try TarnBinary.run(["schedule", "--config", file, "podcasts"])
       #expect(result.status == 78 && result.output == "")
-      #expect(result.messages.hasPrefix("\(file):4:12: error: 'schedule' takes a time that comes, and '"))
+      #expect(result.messages.hasPrefix("\(file):4:12: error: 'schedule' takes a time that occurs, and '"))
       #expect(!result.messages.contains("tarn sync FEED"))
     }
   }

@@ -526,7 +526,8 @@ import Testing
     (polled.nextRunReason, watched.nextRunReason) = ("scheduled", "scheduled")
     #expect(table().filter { $0.contains("in sync, not watched") }.count == 1)
     #expect(
-      table().last == "  a: not watched, and looked at every few minutes: no-watches: the limit is reached")
+      table().last
+        == "  a: not watched, and looked through every few minutes: no-watches: the limit is reached")
     polled.watch.reason = WatchState.starting
     #expect(!table().contains { $0.contains("not watched") })
   }

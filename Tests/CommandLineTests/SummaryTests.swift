@@ -373,7 +373,7 @@ import Testing
     report.leavesLocalChanges = true
     #expect(
       VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain).suffix(3) == [
-        "  what is missing or changed here stays so, as --local-changes says",
+        "  what is missing or changed here stays as it is, because of --local-changes",
         "next: tarn verify --repair iso",
         "to undo all local changes, now and from then on: tarn sync --local-changes restore iso",
       ])

@@ -86,7 +86,7 @@ import Testing
       ("sync", "--delte", "--delete"), ("sync", "--insecure", "--cacert FILE"), ("sync", "--nope", nil),
       ("verify", "--all", nil), ("get", "-O", "--to PATH"), ("get", "-o", "--to PATH"),
       ("get", "--output", "--to PATH"), ("get", "-P", "--to FOLDER/"), ("get", "--dir", "--to FOLDER/"),
-      ("get", "-c", "goes on from there"), ("get", "-d", "--to FOLDER/"), ("get", "-x", "by one connection"),
+      ("get", "-c", "goes on from there"), ("get", "-d", "--to FOLDER/"), ("get", "-x", "one connection"),
       ("get", "-j", "-N N"), ("get", "-H", "--header-file FILE"), ("get", "-k", "--cacert FILE"),
       ("get", "-L", "always followed"), ("get", "--checksum", "--sha256 HEX"),
       ("get", "--sha512", "--sha256 HEX"), ("get", "--user-agent", "User-Agent: TEXT"),

@@ -31,7 +31,7 @@ final class AddedMirrorTests: AgentHouse {
     agent = program
     try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
     let added = try run("add", server.url("SHA256SUMS"), "m")
-    #expect(added.status == 0 && added.output.contains("the agent has it"), "\(added)")
+    #expect(added.status == 0 && added.output.contains("the agent has taken it up"), "\(added)")
     try waitUntil("it has synced") { text("m/f1") == "one\n" }
     #expect(try mirrors() == ["m"])
     let removed = try run("remove", "m")

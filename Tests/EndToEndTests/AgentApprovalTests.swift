@@ -85,7 +85,7 @@ final class AgentApprovalTests: AgentHouse {
     let plan = try heldPlan()
     #expect(try tarn("approve", "files", "00000000").status == 64)
     let approved = try tarn("approve", "files", "--yes")
-    #expect(approved.status == 0 && approved.output.contains("as soon as the pass"), "\(approved)")
+    #expect(approved.status == 0 && approved.output.contains("as soon as the current pass"), "\(approved)")
     #expect(place.exists("files/f10"))
     if isKilled {
       agent?.signal(SIGKILL)
@@ -179,7 +179,7 @@ final class AgentMemberTests: AgentHouse {
     let shown = try member("approve", "files")
     #expect(
       shown.status == 64 && shown.errors.contains("moves 2 files")
-        && shown.errors.contains("only who may read"),
+        && shown.errors.contains("only a user who may read"),
       "\(shown)")
     let approved = try member("approve", "files", "--yes")
     #expect(approved.status == 0 && approved.output.contains("2 files moved to the trash"), "\(approved)")

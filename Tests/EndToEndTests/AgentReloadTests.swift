@@ -43,7 +43,7 @@ final class AgentReloadTests: AgentHouse {
     for _ in 0..<2 {
       let outcome = try reload()
       #expect(outcome.status == 78 && outcome.errors.contains("\(path)"), "\(outcome)")
-      #expect(outcome.errors.contains("put it back") && outcome.errors.contains("the old ones go on"))
+      #expect(outcome.errors.contains("put it back") && outcome.errors.contains("the old ones stay in force"))
     }
     #expect(try mirrors() == ["a", "b"])
     #expect(agent?.errorsSoFar.contains("is not there any more") == true)
@@ -82,15 +82,15 @@ final class AgentReloadTests: AgentHouse {
     let folder = place.path + "/b"
     let removed = try reload()
     let sentence =
-      "\(folder) stays as it is: the settings name it no more; to forget it: tarn forget \(folder); "
+      "\(folder) stays as it is: the settings no longer name it; to forget it: tarn forget \(folder); "
       + "to keep it as one made by hand: tarn sync \(folder)"
     #expect(removed.output.contains("removed: c\n\(sentence)\n"), "\(removed)")
     #expect(agent?.errorsSoFar.contains(sentence) == true)
     let all = try run("sync")
-    #expect(all.status == 0 && all.errors.contains("\(folder) is left out: the settings name it no more"))
+    #expect(all.status == 0 && all.errors.contains("\(folder) is left out: the settings no longer name it"))
     let check = try run("status", "--check")
     #expect(
-      check.output == "nothing to check: 1 mirror left out, which the settings name no more\n"
+      check.output == "nothing to check: 1 mirror left out, which the settings no longer name\n"
         && check.status == 0, "\(check)")
     #expect(try run("status").output.contains("next: tarn forget \(folder)"))
     #expect(try run("sync", folder).status == 0)

@@ -22,7 +22,8 @@ struct FileOptionTests {
     let outcome = try sync(option, file)
     #expect(outcome.status == 64 && !outcome.wasKilled, "\(outcome)")
     #expect(
-      outcome.errors.contains("\(option.dropFirst(2)): '") && outcome.errors.contains("is no regular file"))
+      outcome.errors.contains("\(option.dropFirst(2)): '") && outcome.errors.contains("is not a regular file")
+    )
     #expect(outcome.errors.contains("hint:"), "\(outcome)")
     #expect(!place.exists("m"))
   }

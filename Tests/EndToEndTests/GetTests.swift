@@ -231,7 +231,8 @@ struct GetTests {
   @Test func whatTheServerWantsToSeeIsHinted() throws {
     let outcome = try get(server.url("secret"), "--to", out)
     #expect(
-      outcome.status == 66 && outcome.errors.contains("hint: give what the server wants to see"), "\(outcome)"
+      outcome.status == 66 && outcome.errors.contains("hint: give the credentials that the server asks for"),
+      "\(outcome)"
     )
     try place.write("User-Agent: mine\n", to: "headers")
     #expect(try get(server.url("agent"), "--to", out, "--header-file", "headers").status == 0)
@@ -257,7 +258,7 @@ struct GetTests {
   @Test func aMissingFolderIsMadeOnDemand() throws {
     let outcome = try get(server.url("a.txt"), "--to", out + "new/a.txt")
     #expect(outcome.status == 73 && outcome.errors.contains("No such file"), "\(outcome)")
-    #expect(outcome.errors.contains("hint: -p makes the folders"), "\(outcome)")
+    #expect(outcome.errors.contains("hint: -p creates missing folders"), "\(outcome)")
     #expect(try get(server.url("a.txt"), "--to", out + "new/a.txt", "-p").status == 0)
     #expect(place.text("out/new/a.txt") == "hello\n")
   }

@@ -101,7 +101,7 @@ struct KnownMirrorsTests {
     ).wait()
     #expect(loop.output.contains("one\n") && loop.output.contains("two\n"), "\(loop)")
     #expect(loop.output.contains("\n2 in sync\n"), "\(loop)")
-    #expect(loop.errors.contains("piped is left out: its feed comes by standard input"), "\(loop)")
+    #expect(loop.errors.contains("piped is left out: its feed comes from standard input"), "\(loop)")
   }
 
   @Test func aFolderThatIsGoneIsShownUntilItIsForgotten() throws {
@@ -401,7 +401,7 @@ struct KnownMirrorsTests {
         "\(outcome)")
     }
     let other = try Tarn.run(["sync", "quite-another"] + config, environment: home, in: place.url)
-    #expect(other.errors.contains("no mirror of the settings is called so"), "\(other)")
+    #expect(other.errors.contains("the settings have no mirror of that name"), "\(other)")
   }
 
   /// The settings say which feed a mirror of theirs follows, and whether it is only planned.

@@ -98,12 +98,12 @@ struct WordsTests {
     try damageTheLedger()
     let before = try ownFiles()
     let hint = "tarn sync FEED \(place.path)/m"
-    expect(try tarn("sync", "m"), 74, hint, without: "a new one is begun")
+    expect(try tarn("sync", "m"), 74, hint, without: "a new one was made")
     #expect(try ownFiles() == before, "nothing is set aside for a pass that cannot be")
     for command in ["status", "verify"] { expect(try tarn(command, "m"), 74, hint) }
     let requests = try server.requests {
       expect(
-        try tarn("sync", feed, "m"), 0, "a new one is begun: what the pass finds in the folder is hashed")
+        try tarn("sync", feed, "m"), 0, "a new one was made: the pass hashes what is in the folder")
     }
     #expect(requests.filter(\.isBody).map(\.uri) == ["/SHA256SUMS"])
     expect(try tarn("sync", "m"), 0, "in sync")

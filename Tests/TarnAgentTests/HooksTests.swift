@@ -101,7 +101,7 @@ import Testing
     wait("the bad one is told") { health(hooks, "bad")?.failures == 2 }
     #expect(health(hooks, "bad")?.message == "it ended with status 3" && health(hooks, "bad")?.dropped == 2)
     wait("what hangs is ended") { health(hooks, "slow")?.failures == 2 }
-    #expect(health(hooks, "slow")?.message == "it took longer than its time-out, and was ended")
+    #expect(health(hooks, "slow")?.message == "it took longer than its timeout, and was stopped")
     let process = read("child").flatMap { pid_t($0.split(separator: "\n").first ?? "") } ?? -1
     wait("with what it began") { kill(process, 0) != 0 || Self.isZombie(process) }
     wait("a program that is not there") { health(hooks, "missing")?.dropped == 2 }
@@ -137,7 +137,7 @@ import Testing
     let second = hooks(state: place)
     second.set([hook("tell", "echo $TARN_ID >> '\(directory.file("told"))'")])
     wait("it goes on") { read("told") == "a\nb\n" }
-    #expect(log.contains("2 events of hooks that are gone: nobody is told"))
+    #expect(log.contains("2 events of hooks that no longer exist: nobody is told"))
     wait("none waits") { health(second, "tell")?.waiting == 0 }
     second.end()
     #expect(TextFile.read(place + "/hooks.json", limit: 1 << 20) == "[]\n")

@@ -55,9 +55,9 @@ import Testing
       ("command = \"/a b\"", "wrong-type", "'command' takes a list such as"),
       ("command = []", "bad-value", "'command' takes a list such as"),
       ("command = [\"\"]", "bad-value", "'command' takes a list such as"),
-      ("command = [\"/a\"]\nsecret = \"/s/key\"", "contradiction", "'secret' is of no use here"),
-      ("ping = \"http://h/\"\nsecret = \"/s/key\"", "contradiction", "'secret' is of no use here"),
-      ("command = [\"/a\"]\nheader-file = \"/s/h\"", "contradiction", "'header-file' is of no use here"),
+      ("command = [\"/a\"]\nsecret = \"/s/key\"", "contradiction", "'secret' has no effect here"),
+      ("ping = \"http://h/\"\nsecret = \"/s/key\"", "contradiction", "'secret' has no effect here"),
+      ("command = [\"/a\"]\nheader-file = \"/s/h\"", "contradiction", "'header-file' has no effect here"),
       (
         "command = [\"/a\"]\nmirrors = [\"aa\"]", "bad-value",
         "'mirrors' names 'aa', and there is no such mirror"

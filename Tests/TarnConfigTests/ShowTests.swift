@@ -51,8 +51,8 @@ import Testing
         """)
     let all = SettingsText.show(loaded)
     for line in [
-      "# delete-limit is not set: 10%, at most 1000  # standard\n",
-      "# local-changes is not set: restore, for RSS, Atom and JSON Feed keep  # standard\n",
+      "# delete-limit is not set: 10%, at least 3 and at most 1000  # standard\n",
+      "# local-changes is not set: restore; keep for RSS, Atom and JSON Feed  # standard\n",
       "# portable-names is not set: ", "# user-agent is not set: tarn/VERSION  # standard\n",
     ] { #expect(all.contains(line), "\(all)") }
     let set = Sample.load(Sample.mirror("delete-limit = \"5%\""), purpose: .check)

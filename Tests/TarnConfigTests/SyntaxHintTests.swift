@@ -30,7 +30,7 @@ import Testing
       ("template {title}", 4, "= is missing"), ("keep == 20", 4, "write for example keep = 20"),
       ("delete = TRUE", 4, "delete = true or delete = false"),
       ("delete = tru", 4, "delete = true or delete = false"),
-      ("state = null", 4, "a string stands in quotes: state = \"null\""),
+      ("state = null", 4, "a string needs quotes: state = \"null\""),
       ("export FEED=x", 4, "such as keep = 20"),
       ("[mirror.b", 4, "[mirror.podcasts]"), ("include = [*.iso]", 4, "include = [\"*.iso\", \"docs/\"]"),
       ("keep = twenty", 4, "write for example keep = 20"), ("mirror:", 4, "[mirror.podcasts]"),

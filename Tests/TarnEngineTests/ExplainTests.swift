@@ -58,7 +58,7 @@ import Testing
     #expect(answer.hint == "tarn sync m")
     try world.ledger.apply([.fact(.outcome, "running")])
     #expect(
-      try explain(world, "large", holder: 42).summary.contains("the pass at work has yet to come to it"))
+      try explain(world, "large", holder: 42).summary.contains("the current pass has not reached it yet"))
     #expect(try explain(world, "large", holder: 42).hint == "tarn status m")
   }
 

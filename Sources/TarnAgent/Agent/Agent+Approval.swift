@@ -34,7 +34,7 @@ extension Agent {
       return try keep(
         ControlAnswer(
           approval: ControlApproval(plan: held.id, left: held.count, isDeferred: true),
-          "plan \(held.id) of \(name) goes ahead as soon as the pass at work has ended"))
+          "plan \(held.id) of \(name) is carried out as soon as the current pass has ended"))
     }
     defer { shared.change { _ = $0.approving.remove(name) } }
     let report = try ControlFailure.translating { try carryOut(held.id, mirror, stop: StopFlag()) }

@@ -77,7 +77,7 @@ extension Agent: AgentPort {
     return try keep(
       ControlAnswer(
         wasPaused
-          ? "\(name) is paused already; what was asked for since ends"
+          ? "\(name) is paused already; passes that were asked for since then end"
           : "\(name) is paused until 'tarn resume \(name)'"))
   }
 
@@ -95,15 +95,15 @@ extension Agent: AgentPort {
       shared.withdraw(cancelled, of: name, Self.cancelled)
       return cancelled
     }
-    guard let cancelled else { return ControlAnswer("no pass of \(name) is at work", wasSo: true) }
+    guard let cancelled else { return ControlAnswer("no pass of \(name) is running", wasSo: true) }
     for action in cancelled.actions { carryOut(action) }
     tellListeners()
     guard cancelled.hasPass || cancelled.withdrawn == nil else {
-      return ControlAnswer("the pass of \(name) that was asked for is not begun")
+      return ControlAnswer("the pass of \(name) that was asked for does not begin")
     }
     return ControlAnswer(
       "the pass of \(name) ends; what it fetched is kept"
-        + (cancelled.withdrawn == nil ? "" : ", and no other one is begun for who asked for it meanwhile"))
+        + (cancelled.withdrawn == nil ? "" : ", and the one that was asked for meanwhile does not begin"))
   }
 
   private static let cancelled = PassFailure(.stopped, code: "stopped", "cancelled before it began")

@@ -24,8 +24,8 @@ extension Agent {
       let errors = problems.filter { $0.severity == .error }
       shared.withLock { $0.rejected = errors.map(\.text) }
       parts.log.tell(
-        .error, "the settings were rejected; the old ones go on", .of(code: "reload-rejected"))
-      notifier.ready("newer settings were rejected; the old ones go on")
+        .error, "the settings were rejected; the old ones stay in force", .of(code: "reload-rejected"))
+      notifier.ready("newer settings were rejected; the old ones stay in force")
       var answer = ReloadAnswer(isTaken: false)
       answer.problems = errors.map(\.text)
       return answer
@@ -54,7 +54,7 @@ extension Agent {
     for mirror in left {
       parts.log.tell(
         .notice,
-        "\(Printable.escape(mirror.folder)) stays as it is: the settings name it no more; "
+        "\(Printable.escape(mirror.folder)) stays as it is: the settings no longer name it; "
           + Tarn.stepsIfLeft(mirror.folder), .of(mirror: mirror.name))
     }
     return left.map(\.folder)

@@ -17,7 +17,8 @@ extension Agent {
     if socket == nil {
       parts.log.tell(
         .warning,
-        "there is no runtime directory, so nobody can ask this agent: set $XDG_RUNTIME_DIR, or agent.socket")
+        "there is no runtime directory, so no command can reach this agent: set $XDG_RUNTIME_DIR, or agent.socket"
+      )
     }
     let metrics = metricsListener()
     guard socket != nil || metrics != nil else { return run() }
@@ -30,7 +31,7 @@ extension Agent {
       throw PassFailure(error)
     }
     self.server.withLock { $0 = server }
-    if let metrics { parts.log.tell(.notice, "tells metrics at \(metrics.host), port \(metrics.port)") }
+    if let metrics { parts.log.tell(.notice, "serves metrics at \(metrics.host), port \(metrics.port)") }
     if let socket { parts.log.tell(.notice, "answers at \(socket)") }
     run()
     server.stop()

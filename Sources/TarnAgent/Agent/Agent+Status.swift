@@ -121,7 +121,7 @@ extension Agent {
       document.state = "failing"
       let others = count > 1 ? " and \(Units.count(count - 1, "other path"))" : ""
       document.lastFailure =
-        "another program keeps changing \(path.printable)\(others); Tarn puts it right from time to time"
+        "another program keeps changing \(path.printable)\(others); Tarn restores it from time to time"
     }
     return document
   }

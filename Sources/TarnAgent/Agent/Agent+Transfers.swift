@@ -44,7 +44,7 @@ extension Agent {
     case .resume: return try resumeTransfer(name, path, steering, target)
     case .sync, .approve, .prioritize:
       throw ControlFailure(
-        .usage, code: "not-of-a-path", "\(command.verb.rawValue) is of whole mirrors here",
+        .usage, code: "not-of-a-path", "\(command.verb.rawValue) takes whole mirrors only",
         hint: "name the mirror alone: \(name)")
     }
     let given = steering.give(order, path)

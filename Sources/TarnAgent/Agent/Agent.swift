@@ -112,7 +112,8 @@ package final class Agent: Sendable {
     for problem in loaded.problems { parts.log.tell(problem) }
     guard let running = RunningSettings(loaded) else {
       throw PassFailure(
-        .configuration, code: "settings-not-taken", "the settings have errors, and no agent runs without",
+        .configuration, code: "settings-not-taken",
+        "the settings have errors, and the agent does not start without valid ones",
         hint: parts.paths.command("config check"))
     }
     if !parts.keepsLogForm {

@@ -185,7 +185,7 @@ final class HookLoop {
   }
 
   private func result(_ end: Subprocess.End, wasAsked: Bool) -> HookQueue.Result {
-    if wasAsked { return .failed("it took longer than its time-out, and was ended", isTransient: true) }
+    if wasAsked { return .failed("it took longer than its timeout, and was stopped", isTransient: true) }
     return end == .status(0) ? .delivered : .failed(end.text, isTransient: true)
   }
 

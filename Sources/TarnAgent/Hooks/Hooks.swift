@@ -51,7 +51,7 @@ final class Hooks: Sendable {
     }
     if !dropped.isEmpty {
       log.tell(
-        .notice, "\(Units.count(dropped.count, "event")) of hooks that are gone: nobody is told",
+        .notice, "\(Units.count(dropped.count, "event")) of hooks that no longer exist: nobody is told",
         .of(code: "hook-dropped"))
     }
     if starts { start() } else { ring() }

@@ -195,7 +195,7 @@ final class Sessions: SessionPort {
   ) throws(ControlFailure) -> SessionDocument {
     guard SessionDocument.isID(id) else {
       throw ControlFailure(
-        .usage, code: "session-id", "'\(Printable.escape(id))' is no id of a session",
+        .usage, code: "session-id", "'\(Printable.escape(id))' is not the id of a session",
         hint: "an id has 1 to 64 letters, digits, '-', '_' and '.', and begins with a letter or digit")
     }
     try Self.translating { try settings?.validate() }
@@ -345,7 +345,7 @@ final class Sessions: SessionPort {
       case .acknowledge:
         guard let number = order.number else {
           throw ControlFailure(
-            .usage, code: "number-missing", "'number' is missing: up to which event they are acknowledged")
+            .usage, code: "number-missing", "'number' is missing: the last event to acknowledge")
         }
         return try acknowledge(number, session)
       case .close:

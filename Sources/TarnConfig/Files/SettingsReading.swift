@@ -24,7 +24,7 @@ package enum SettingsReadFailure: Error, Sendable, Equatable {
     switch self {
     case .missing: "it is not there"
     case .denied: "permission denied"
-    case .notRegular: "it is no regular file"
+    case .notRegular: "it is not a regular file"
     case .tooLong: "it is longer than 1 MiB"
     case .other(let text): text
     }

@@ -56,7 +56,7 @@ extension Assembly {
     for name in useless {
       guard let found = merged.effective(name, in: table) else { continue }
       refuse(
-        found, .contradiction, "'\(name)' is of no use here",
+        found, .contradiction, "'\(name)' has no effect here",
         hint: name == "secret" ? "it signs a webhook" : "it goes with a webhook or a ping")
     }
   }

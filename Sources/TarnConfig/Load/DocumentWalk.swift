@@ -54,7 +54,7 @@ struct DocumentWalk {
     let homes = Setting.all.filter { $0.name == member.key }.map(\.scope.header)
     if !homes.isEmpty, !isMisspelt {
       add(
-        .unknownSetting, member.keyPosition, "'\(name)' stands outside of every table",
+        .unknownSetting, member.keyPosition, "'\(name)' is outside of all tables",
         hint: "it belongs below \(homes.joined(separator: " or "))", showing: .key)
       return
     }

@@ -22,7 +22,7 @@ struct FileCheck {
     do throws(SettingsReadFailure) {
       let attributes = try reading.attributes(path)
       guard attributes.isRegular else {
-        return found.problem(.cacertNotReadable, "\(message): it is no regular file", hint: hint)
+        return found.problem(.cacertNotReadable, "\(message): it is not a regular file", hint: hint)
       }
       isDenied = !attributes.isReadable
     } catch {

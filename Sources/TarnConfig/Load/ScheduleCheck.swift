@@ -13,7 +13,7 @@ struct ScheduleCheck: Sendable {
     let rules = rules(spec.zone) ?? .utc
     if spec.next(after: now, in: rules) == nil, spec.next(after: Self.start, in: rules) == nil {
       throw Refusal(
-        .badValue, "takes a time that comes, and '\(Redaction.short(text))' never does",
+        .badValue, "takes a time that occurs, and '\(Redaction.short(text))' never does",
         hint: "there is no such time up to the year 2199; the last day of a month is *-*~1: "
           + "write for example schedule = \"*-*~1 03:00\"",
         position: position)
@@ -32,7 +32,7 @@ struct ScheduleCheck: Sendable {
     guard !isComing, let first = texts.first else { return nil }
     let what = texts.count == 1 ? "'\(Redaction.short(first))' is over" : "all of these are over"
     return Refusal(
-      .badValue, "begins no pass any more: \(what)",
+      .badValue, "no longer begins a pass: \(what)",
       hint: "now is \(now.rfc3339): write for example schedule = \"*-*-* 03:00\"; "
         + "without it 'tarn sync' makes the passes")
   }

@@ -40,7 +40,7 @@ struct SecretCheck {
     }
     guard attributes.isRegular else {
       return found.problem(
-        .secretNotReadable, "the file of '\(name)' is no regular file: \(shown)", hint: "put a file there")
+        .secretNotReadable, "the file of '\(name)' is not a regular file: \(shown)", hint: "put a file there")
     }
     // systemd guards the files of the credentials directory.
     if case .file = place, SecretPlace.isExposed(mode: attributes.mode) {

@@ -173,7 +173,7 @@ package struct SettingsLoader: Sendable {
     switch failure {
     case .missing: "give a file that exists, or leave --config out"
     case .denied: "let the user that Tarn runs as read it: chmod, chown or setfacl"
-    case .tooLong: "part it: what lies in conf.d is read as well"
+    case .tooLong: "split it: files in conf.d are read as well"
     case .notRegular: "put a file there, or a link to one"
     case .other: nil
     }

@@ -35,7 +35,7 @@ struct SyntaxHint {
     if line.text.hasPrefix("[") { return ofHeader }
     let name = Self.shown(line.name)
     guard let value = line.value else { return withoutEquals }
-    if let first = firstPlace { return "\(name) stands in line \(first) already, and may stand once" }
+    if let first = firstPlace { return "\(name) stands in line \(first) already, and may appear only once" }
     if value.isEmpty { return "a value is missing: \(example)" }
     if value.unicodeScalars.contains(where: Quotes.isTypographic) {
       return "quotes are straight: write \(name) = \(Self.shown(Quotes.straight(value)))"
@@ -43,9 +43,9 @@ struct SyntaxHint {
     switch line.setting?.kind {
     case .boolean: return "write \(name) = true or \(name) = false"
     case .some where Self.isWord(value) && isOfText:
-      return "a string stands in quotes: \(name) = \(Self.quoted(value))"
+      return "a string needs quotes: \(name) = \(Self.quoted(value))"
     default:
-      return "\(example); each setting stands on a line of its own, with its quotes and brackets closed"
+      return "\(example); write each setting on a line of its own, with its quotes and brackets closed"
     }
   }
 
@@ -79,7 +79,9 @@ struct SyntaxHint {
   /// The hint for a line that begins with `[`.
   private var ofHeader: String {
     let first = (1..<max(1, position.line)).first { SyntaxLine(source.line($0)).text == line.text }
-    if isRedefinition, let first { return "this table begins in line \(first) already, and may stand once" }
+    if isRedefinition, let first {
+      return "this table begins in line \(first) already, and may appear only once"
+    }
     return
       "a table begins with a line such as [mirror.podcasts], [limits] or [agent], with nothing behind it; "
       + "a name with other letters than a to z stands in quotes: [mirror.\"café\"]"

@@ -32,7 +32,7 @@ extension ValueReading {
         fault.map { "it takes a list, and '\(Redaction.short($0))' is not a pattern: \($1)" }
         ?? "write it as a list: \(list)"
     case (.command, .text):
-      hint = "no shell reads it: write each word for itself: \(setting.name) = \(setting.example)"
+      hint = "no shell reads it: write each word separately: \(setting.name) = \(setting.example)"
     case (let kind, .array(let nodes)) where nodes.count == 1 && !kind.isSecret && kind != .patterns:
       switch nodes[0].value {
       case .text(let text):

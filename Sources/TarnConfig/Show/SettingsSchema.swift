@@ -16,19 +16,19 @@ package enum SettingsSchema {
       (
         "properties",
         .object([
-          ("agent", table(.agent, "The agent's own affairs")),
-          ("limits", table(.limits, "What all mirrors share")),
+          ("agent", table(.agent, "Settings of the agent itself")),
+          ("limits", table(.limits, "Limits of all mirrors together")),
           (
             "hook",
             tables(
-              "Whom to tell of what happens, each in a table of its own: [hook.NAME]",
-              table(.hook, "One of command, webhook and ping"))
+              "Whom to tell what happens to mirrors, one table per hook: [hook.NAME]",
+              table(.hook, "A hook has one of command, webhook and ping"))
           ),
           (
             "mirror",
             tables(
-              "Mirrors, each in a table of its own: [mirror.NAME]",
-              table(.mirror, "A feed, a folder and a policy"))
+              "Mirrors, one table per mirror: [mirror.NAME]",
+              table(.mirror, "A mirror has a feed, a folder and a policy"))
           ),
         ])
       ),
@@ -64,7 +64,7 @@ package enum SettingsSchema {
   }
 
   private static func schema(of setting: Setting) -> JSONValue {
-    let standard = setting.standard.map { " (standard: \($0))" } ?? ""
+    let standard = setting.standard.map { " (default: \($0))" } ?? ""
     return .object([("description", .text(setting.help + standard))] + rule(setting.kind))
   }
 

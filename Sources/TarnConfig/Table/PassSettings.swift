@@ -45,35 +45,37 @@ extension PassOptions.Name {
 
   private var help: String {
     switch self {
-    case .delete: "Move to the trash what a complete feed no longer names"
-    case .include: "Only paths that match, as in .gitignore"
-    case .exclude: "No paths that match"
-    case .keep: "Of RSS, Atom and JSON Feed: the newest so many files"
-    case .maxAge: "Of these, none older than that"
-    case .template: "How new files of these are named"
+    case .delete: "Whether files that a complete feed no longer names go to the trash"
+    case .include: "Mirror only paths that match, as in .gitignore"
+    case .exclude: "Leave out paths that match"
+    case .keep: "How many of the newest files of an RSS, Atom or JSON feed to keep"
+    case .maxAge: "How old files of such a feed may be"
+    case .template: "How to name new files of such a feed"
     case .deleteLimit:
-      "How many files may be lost within 24 hours; more deletions wait for approval; unset: 10%, at most 1000"
-    case .keepTrash: "How long deleted and replaced files stay in the trash; what you wrote stays longer"
+      "How many files may be lost within 24 hours; further deletions wait for approval; unset: 10%, at least 3 and at most 1000"
+    case .keepTrash:
+      "How long deleted and replaced files stay in the trash; what you wrote stays until you empty it"
     case .localChanges:
-      "What to do with edited or vanished files; unset: restore, for RSS, Atom and JSON Feed keep"
+      "What to do with edited or deleted files; unset: restore; keep for RSS, Atom and JSON Feed"
     case .publishLast:
-      "Files that name others, put in place after them; unset: the index files that Tarn knows"
-    case .keepList: "Keep a checksum list beside the files that it names, put in place after them"
+      "Put matching files in place after all others; unset: well-known index files"
+    case .keepList:
+      "Whether to keep a checksum list beside the files that it names, and publish it after them"
     case .portableNames:
-      "Refuse names that other systems cannot store; unset: only the names that RSS, Atom and JSON Feed get are made to fit"
-    case .format: "What the feed is read as; links: the links that lead below a web page"
-    case .connections: "Connections in all"
-    case .connectionsPerHost: "Connections to one host"
-    case .retries: "Attempts after the first"
-    case .limitRate: "Bytes per second of this mirror"
-    case .reserve: "Leave so much of the file system free"
-    case .headerFile: "Send the 'Name: value' lines of this file, to the feed's own host only"
-    case .cookies: "Send cookies of a Netscape cookie file"
-    case .netrc: "Take names and passwords from ~/.netrc"
-    case .netrcFile: "Take them from this file"
-    case .cacert: "Trust these certificate authorities (PEM)"
-    case .proxy: "http://host:port or socks5h://host:port"
-    case .userAgent: "What servers are told who asks; unset: tarn/VERSION"
+      "Whether to refuse names that other systems cannot store; unset: only names made for RSS, Atom and JSON Feed are changed to fit"
+    case .format: "How to read the feed; links: the links of a web page that lead below it"
+    case .connections: "How many connections the mirror uses"
+    case .connectionsPerHost: "How many connections the mirror uses to one host"
+    case .retries: "How many attempts follow the first"
+    case .limitRate: "The rate of this mirror, in bytes per second"
+    case .reserve: "How much of the file system to leave free"
+    case .headerFile: "Send the 'Name: value' lines of this file, to the feed's host only"
+    case .cookies: "Send the cookies of a Netscape cookie file"
+    case .netrc: "Whether to take names and passwords from ~/.netrc"
+    case .netrcFile: "Take names and passwords from this file"
+    case .cacert: "Trust the certificate authorities in this PEM file"
+    case .proxy: "Use a proxy: http://host:port or socks5h://host:port"
+    case .userAgent: "The user agent to send; unset: tarn/VERSION"
     }
   }
 }

@@ -50,15 +50,15 @@ package struct Setting: Sendable, Equatable {
   private static let agent = [
     Setting(
       scope: .agent, name: "socket", kind: .path,
-      help: "The control socket; $TARN_SOCKET and --socket go before it",
+      help: "The control socket; $TARN_SOCKET and --socket take precedence over it",
       example: "\"/run/tarn/tarn.sock\""),
     Setting(
       scope: .agent, name: "log-format", kind: words(AgentSettings.LogFormat.self),
-      help: "How messages are written; auto: the journal's way where systemd reads them, text elsewhere",
+      help: "The form of messages; auto: journal if systemd reads them, text otherwise",
       standard: SettingValue.quote(AgentSettings().logFormat.rawValue), example: "\"json\""),
     Setting(
       scope: .agent, name: "keep-events", kind: .span(or: nil),
-      help: "How long events are kept for readers that were away", standard: "\"14d\"",
+      help: "How long to keep events, for readers that were away", standard: "\"14d\"",
       example: "\"30 days\""),
     Setting(
       scope: .agent, name: "status-access", kind: words(AgentSettings.StatusAccess.self),
@@ -70,32 +70,34 @@ package struct Setting: Sendable, Equatable {
       example: "\"/var/lib/prometheus/node-exporter/tarn.prom\""),
     Setting(
       scope: .agent, name: "metrics-listen", kind: .socketAddress,
-      help: "Where Prometheus may ask for the metrics with metrics-token; a port alone is one of 127.0.0.1",
+      help: "The address at which Prometheus may ask for the metrics; a port alone is a port of 127.0.0.1",
       example: "\"127.0.0.1:9754\""),
     Setting(
       scope: .agent, name: "metrics-token", kind: .secretFile,
-      help: "The token that who asks at metrics-listen has to send",
+      help: "The token that a request to metrics-listen has to send",
       example: "{ credential = \"metrics-token\" }"),
   ]
 
   private static let limits = [
     Setting(
-      scope: .limits, name: "passes", kind: .number(1...64, or: nil), help: "Mirrors at work at once",
+      scope: .limits, name: "passes", kind: .number(1...64, or: nil),
+      help: "How many mirrors are at work at once",
       standard: String(LimitSettings().passes), example: "2"),
     Setting(
       scope: .limits, name: "connections", kind: .number(1...256, or: nil),
-      help: "Connections of all mirrors together", standard: String(LimitSettings().connections),
+      help: "How many connections all mirrors use together", standard: String(LimitSettings().connections),
       example: "64"),
     Setting(
       scope: .limits, name: "connections-per-host", kind: .number(1...64, or: nil),
-      help: "Connections of all mirrors to one host",
+      help: "How many connections all mirrors use to one host",
       standard: String(LimitSettings().connectionsPerHost), example: "2"),
     Setting(
-      scope: .limits, name: "limit-rate", kind: .rate, help: "Bytes per second of all mirrors together",
+      scope: .limits, name: "limit-rate", kind: .rate,
+      help: "The rate of all mirrors together, in bytes per second",
       standard: "\"off\"", example: "\"10MiB/s\""),
     Setting(
       scope: .limits, name: "rate", kind: .rates,
-      help: "The same at some times of the day; the first that holds, at other times limit-rate",
+      help: "Another rate at some times of the day; the first row that applies decides",
       example: "[{ at = \"Mon..Fri 08:00-18:00\", limit = \"2MiB/s\" }]"),
   ]
 
@@ -103,32 +105,33 @@ package struct Setting: Sendable, Equatable {
     Setting(
       scope: .hook, name: "command", kind: .command,
       help:
-        "A program and its arguments, without a shell; it has TARN_ variables, and JSON on its standard input",
+        "A program and its arguments, without a shell; it gets TARN_ variables, and JSON on standard input",
       example: "[\"/usr/local/bin/tell\", \"--now\"]"),
     Setting(
-      scope: .hook, name: "webhook", kind: .address, help: "POST the JSON to this URL",
+      scope: .hook, name: "webhook", kind: .address, help: "Post the JSON document to this URL",
       example: "\"https://example.org/hook\""),
     Setting(
       scope: .hook, name: "ping", kind: .address,
-      help: "Tell a monitor of passes, as healthchecks.io has it: /start, /fail, /STATUS, rid",
+      help: "Tell a monitor when passes begin and end, as healthchecks.io expects it",
       example: "{ file = \"/etc/tarn/secret/ping-url\" }"),
     Setting(
-      scope: .hook, name: "mirrors", kind: .names, help: "Only of these mirrors; unset: of all",
+      scope: .hook, name: "mirrors", kind: .names, help: "The mirrors that the hook is told of; unset: all",
       example: "[\"iso\"]"),
     Setting(
       scope: .hook, name: "events", kind: .words(HookEvent.allCases.map(\.rawValue)),
-      help: "What it is told of; unset: failing, held and recovered, and of a ping started and ended",
+      help:
+        "The events that the hook is told of; unset: failing, held and recovered; started and ended for a ping",
       example: "[\"failing\", \"recovered\"]"),
     Setting(
       scope: .hook, name: "timeout", kind: .span(or: nil), help: "How long an attempt may take",
       standard: "\"30s\"", example: "\"10s\""),
     Setting(
       scope: .hook, name: "retries", kind: .number(0...100, or: nil),
-      help: "Attempts after the first, after pauses that grow from 5 s to 15 min", standard: "10",
+      help: "How many attempts follow the first, after pauses that grow from 5 s to 15 min", standard: "10",
       example: "3"),
     Setting(
       scope: .hook, name: "secret", kind: .secretFile,
-      help: "The key that signs a webhook: X-Hub-Signature-256 has the HMAC-SHA256 of the body",
+      help: "The key that signs a webhook; X-Hub-Signature-256 holds the HMAC-SHA256 of the body",
       example: "{ file = \"/etc/tarn/secret/hook-key\" }"),
     Setting(
       scope: .hook, name: "header-file", kind: .secretFile,
@@ -139,42 +142,45 @@ package struct Setting: Sendable, Equatable {
   private static let mirror =
     [
       Setting(
-        scope: .mirror, name: "feed", kind: .feed, help: "What to follow: a URL, or an absolute path",
+        scope: .mirror, name: "feed", kind: .feed, help: "The feed to follow: a URL, or an absolute path",
         example: "\"https://example.org/iso/SHA256SUMS\""),
       Setting(
         scope: .mirror, name: "folder", kind: .path, help: "The directory to keep current",
         example: "\"/srv/mirrors/iso\""),
       Setting(
         scope: .mirror, name: "every", kind: .interval,
-        help: "The time from one pass to the next; without it and schedule only by command",
+        help: "The time from one pass to the next; without it and schedule, passes begin only on command",
         example: "\"1h\""),
       Setting(
         scope: .mirror, name: "schedule", kind: .calendar,
-        help: "When to begin a pass, as in systemd.time(7); instead of every",
+        help: "When passes begin, as in systemd.time(7); replaces every",
         example: "\"Mon..Fri *-*-* 06:00\""),
       Setting(
         scope: .mirror, name: "rate", kind: .rates,
-        help: "A rate at some times of the day; the first that holds, at other times limit-rate",
+        help: "Another rate at some times of the day; the first row that applies decides",
         example: "[{ at = \"08:00-18:00\", limit = \"2MiB/s\" }, { at = \"22:00-06:00\", limit = \"off\" }]"),
       Setting(
         scope: .mirror, name: "watch", kind: .boolean,
-        help: "The agent watches the folder, and undoes local changes as soon as they are made",
+        help: "Whether the agent watches the folder, and undoes local changes at once",
         standard: "true",
         example: "false"),
       Setting(
         scope: .mirror, name: "rescan", kind: .interval,
-        help: "The time from one look at all of a watched folder to the next", standard: "\"1d\"",
+        help: "How often the agent also looks through a watched folder", standard: "\"1d\"",
         example: "\"1 week\""),
       Setting(
         scope: .mirror, name: "state", kind: .path,
-        help: "Where the mirror's record is, if not in the folder; on the same file system",
+        help:
+          "The directory for the state of the mirror, if it is not in the folder; on the same file system",
         example: "\"/srv/mirrors/.iso-state\""),
       Setting(
         scope: .mirror, name: "adopt", kind: .boolean,
-        help: "Take a folder that is not empty; what fits the feed becomes the mirror's", standard: "false",
+        help: "Whether to take a folder that is not empty; files that match the feed become the mirror's",
+        standard: "false",
         example: "true"),
       Setting(
-        scope: .mirror, name: "dry-run", kind: .boolean, help: "Only plan: change nothing",
+        scope: .mirror, name: "dry-run", kind: .boolean,
+        help: "Whether every pass only plans, and changes nothing",
         standard: "false", example: "true"),
     ] + PassOptions.Name.allCases.map(\.setting)
 }

@@ -9,13 +9,13 @@ extension LoadedSettings {
       missing.contains(path) && !old.directories.contains { path.hasPrefix($0 + "/") }
     }.map { path in
       SettingsProblem.lost(
-        path, "this file", "put it back; if what it said shall hold no more, put an empty file there")
+        path, "this file", "put it back; to drop its settings, put an empty file there")
     }
     let directories = old.directories.filter { directory in
       !self.directories.contains(directory) && read.contains { $0.hasPrefix(directory + "/") }
     }.map { path in
       SettingsProblem.lost(
-        path, "this directory", "put it back; if what lay in it shall hold no more, make an empty one")
+        path, "this directory", "put it back; to drop its settings, make an empty one")
     }
     // A missing file of `--config` and denied access are reported already.
     return (files + directories).filter { lost in !problems.contains { $0.origin == lost.origin } }

@@ -96,7 +96,7 @@ package struct ContentDoubt: Sendable {
       .signature where came.isMarkup,
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
-      why = "\(Self.came(contentType)) came, which the file's name or its declared type does not fit"
+      why = "\(Self.came(contentType)) came, which does not match the file's name or its declared type"
     default: why = nil
     }
     return why.map {

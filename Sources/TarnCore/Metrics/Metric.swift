@@ -88,7 +88,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .build: "The version of Tarn; the value is 1"
     case .agentStart: "When the agent started"
     case .settingsRead: "When the agent read the settings that hold"
-    case .settingsRejected: "1 while newer settings have errors and the old ones go on, else 0"
+    case .settingsRejected: "1 while newer settings have errors and the old ones stay in force, else 0"
     case .passesAtWork: "Passes at work"
     case .transfers: "Transfers of all mirrors and sessions that run or wait for a place"
     case .restingHosts: "Hosts that some mirrors leave alone for a while"

@@ -101,7 +101,7 @@ enum Glob {
     while index < pattern.count {
       switch pattern[index] {
       case backslash:
-        guard index + 1 < pattern.count else { return (index, "the backslash has nothing behind it") }
+        guard index + 1 < pattern.count else { return (index, "nothing follows the backslash") }
         index += 2
       case UInt8(ascii: "["):
         switch bracketEnd(pattern, from: index) {

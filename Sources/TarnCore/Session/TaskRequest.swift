@@ -181,11 +181,11 @@ extension TaskRequest {
     guard body == nil || !isRepeatable, isText, body?.utf8.count ?? 0 <= Self.mostBody else {
       throw Refusal(
         code: "body-refused",
-        message: "a body is text without NUL, of 65536 bytes at most, of a request that is no GET")
+        message: "a body is text without NUL, at most 65536 bytes, and not for GET")
     }
     if !isRepeatable, rules?.contains(where: { $0.then == .hold }) == true {
       throw Refusal(
-        code: "rule-refused", message: "what is no GET cannot be held: it would be sent again to go on")
+        code: "rule-refused", message: "only a GET can be held: going on sends the request again")
     }
   }
 }

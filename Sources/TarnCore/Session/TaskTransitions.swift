@@ -124,7 +124,7 @@ extension TaskRecord {
   }
 
   package static let timeOver = (
-    code: "time-over", message: "it was not done within the time that it may take"
+    code: "time-over", message: "it was not finished within its time limit"
   )
 
   /// Fails a task whose time is over.
@@ -134,7 +134,7 @@ extension TaskRecord {
     task.enter(.failed, terms)
     (task.code, task.message) =
       life.whole <= terms.age
-      ? Self.timeOver : ("no-progress", "not a byte of it has come for as long as it may take")
+      ? Self.timeOver : ("no-progress", "no byte of it has arrived within its time limit")
     return (task, [SessionEvent(.failed, time: terms.now, of: task)])
   }
 

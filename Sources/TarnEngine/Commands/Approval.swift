@@ -106,7 +106,7 @@ package struct Approval {
   /// - Returns: the plan; `nil` when none was held.
   package static func withdraw(in ledger: any LedgerPort, now: Timestamp) throws(LedgerFailure) -> HeldPlan? {
     guard let held = try ledger.held() else { return nil }
-    let reason = "is dropped, for nothing is to be deleted any more"
+    let reason = "is dropped, because nothing is left to delete"
     let waiting = try freed(held, in: ledger, because: reason, now: now)
     let event = Event(
       when: now, code: "plan-dropped",

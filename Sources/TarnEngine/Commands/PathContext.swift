@@ -191,7 +191,7 @@ extension PathContext {
     guard let partial else { return nil }
     let amount = Self.amount(partial.kept, of: partial.row.total)
     let rest =
-      lastPass == .atWork ? "the pass at work has yet to come to it" : "the next pass goes on with it"
+      lastPass == .atWork ? "the current pass has not reached it yet" : "the next pass goes on with it"
     return ("pending", "\(before) is not fetched whole yet: \(amount) kept, and \(rest)", next)
   }
 
@@ -232,7 +232,7 @@ extension PathContext {
       hint = "tarn plan \(mirror)"
       if isOfWindow {
         summary =
-          "the feed named it once, and wants it no more: it left the feed, or is beyond --keep or --max-age"
+          "the feed named it once, and it is no longer wanted: it left the feed, or is beyond --keep or --max-age"
       } else if !isComplete, let windowLimit {
         summary =
           "the ledger does not know it: the feed did not list it when it was last read, or \(windowLimit) left it out"

@@ -56,7 +56,7 @@ package struct ProblemAdvice {
     switch code {
     case "http-401", "http-403", "http-407":
       return
-        "give what the server wants to see: tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
+        "give the credentials that the server asks for: tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
     case "tls-failed" where problem.message.contains("does not speak TLS"):
       return "tell the publisher, and once it is mended: tarn sync \(mirror); \(without)"
     case "tls-failed":
@@ -67,7 +67,7 @@ package struct ProblemAdvice {
       return "tarn sync \(mirror); if it stays so, the publisher has to mend the feed or the file; \(without)"
     case "content-mismatch":
       return
-        "look at its address with a browser; if one has to log in there, give what the server wants to see: "
+        "look at its address with a browser; if one has to log in there, give the credentials that the server asks for: "
         + "tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
     default:
       guard Self.isGone(code) || Self.isOfTheFeed(code) else {

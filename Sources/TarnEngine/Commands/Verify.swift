@@ -35,7 +35,7 @@ package struct Verification {
       case .damaged: "its bytes are not the ones that were verified, though size and time are"
       case .missing: "it is not there"
       case .changed:
-        "it was edited since Tarn placed it, is no regular file any more, or changes while it is read"
+        "it was edited since Tarn placed it, is not a regular file any more, or changes while it is read"
       }
     }
   }

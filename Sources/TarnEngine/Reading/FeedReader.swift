@@ -339,15 +339,15 @@ struct FeedReader {
       switch code {
       case "http-404", "http-410": "check the address of the feed; nothing was changed"
       case "http-407": "give the proxy its user and password, in the address of --proxy"
-      case "http-401": "give what the server wants to see: --netrc, or --header-file FILE"
+      case "http-401": "give the credentials that the server asks for: --netrc, or --header-file FILE"
       case "http-403":
-        "check the address of the feed; if one has to log in there, give what the server wants to see: --netrc, or "
+        "check the address of the feed; if one has to log in there, give the credentials that the server asks for: --netrc, or "
           + "--header-file FILE"
-      case "http-451": "give another address of the feed: its server may not give it to everybody"
+      case "http-451": "give another address of the feed: its server may not serve it to everybody"
       case "http-429" where retryAfter != nil, "http-503" where retryAfter != nil,
         "host-resting" where isAsked:
         "wait as long as it asks; a pass before that may be refused again"
-      case "http-429": "try again later, and read the feed more seldom"
+      case "http-429": "try again later, and read the feed less often"
       case "host-resting", "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
         "body-truncated":
         "check the feed's address, and the way to its server; the next pass tries again"
@@ -405,12 +405,12 @@ extension PassFailure {
     case (.noFile, .local):
       self.init(
         .usage, code: "feed-not-a-file",
-        "\(name) is no regular file: Tarn does not wait for what may never end",
-        hint: "let it come by standard input: tarn sync - FOLDER < \(ShellWord.quote(feed.text))")
+        "\(name) is not a regular file: Tarn does not wait for what may never end",
+        hint: "read it from standard input: tarn sync - FOLDER < \(ShellWord.quote(feed.text))")
     case (.closed, .standardInput):
       self.init(
         .feedUnreachable, code: "feed-not-readable",
-        "standard input is closed, and the feed was to come by it",
+        "standard input is closed, but the feed should come from it",
         hint: "tarn sync - FOLDER < FILE")
     case (.noSpace, _): self.init(spool: failure)
     default:

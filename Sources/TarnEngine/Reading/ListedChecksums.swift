@@ -69,7 +69,7 @@ struct UnreadChecksums {
   /// The message for the user; `nil` when all were read.
   var message: String? {
     guard let first else { return nil }
-    let others = count > 1 ? "; so it is with \(Units.count(count - 1, "other list"))" : ""
+    let others = count > 1 ? "; the same holds for \(Units.count(count - 1, "other list"))" : ""
     return
       "the checksums of \(first.name) could not be read: \(first.reason); its files come without them\(others)"
   }

@@ -85,7 +85,7 @@ final class ListingWalk {
         guard known.insert(next).inserted else { throw Self.pagesLoop }
         let document = try reader.finish(reader.start(next, limit: FeedReader.mostListingBytes))
         guard try reader.kind(of: document) == kind else {
-          throw FeedFailure(code: "page-of-another-kind", message: "this page is no page of the same list")
+          throw FeedFailure(code: "page-of-another-kind", message: "this page is not part of the same list")
         }
         // A redirect may have led to a page that is known.
         guard document.url == next || known.insert(document.url).inserted else { throw Self.pagesLoop }
@@ -137,7 +137,7 @@ final class ListingWalk {
   private func read(_ list: ChecksumFile, _ document: FeedReader.Document) throws {
     guard document.isWhole else {
       throw FeedFailure(
-        code: "feed-truncated", message: "nothing marks where it ends, so a cut could not be told")
+        code: "feed-truncated", message: "nothing marks where it ends, so a truncated one would look whole")
     }
     guard try !reader.parseChecksums(document, sink: { _ in }).isCut else {
       throw FeedFailure(code: "feed-truncated", message: "the end of its PGP signature is missing")

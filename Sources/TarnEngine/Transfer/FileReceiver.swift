@@ -440,7 +440,8 @@ final class FileReceiver: DownloadReceiver {
     else { return nil }
     guard let expected = context.client.asking.expectedBytes else {
       return DownloadFailure(
-        .lengthUnknown, "nothing marks where its answer ends, so a cut could not be told", isTransient: false)
+        .lengthUnknown, "nothing marks where its answer ends, so a truncated one would look whole",
+        isTransient: false)
     }
     if length == expected { return nil }
     return DownloadFailure(

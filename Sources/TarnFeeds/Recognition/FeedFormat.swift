@@ -40,7 +40,7 @@ struct FeedContext {
 
   /// Why a list without an end mark may be incomplete; `nil` when it is complete.
   var doubt: String? {
-    document.isWhole ? nil : "nothing marks where the list ends, so a cut could not be told"
+    document.isWhole ? nil : "nothing marks where the list ends, so a truncated one would look whole"
   }
 
   init(document: FeedDocument, hashing: any Hashing) {

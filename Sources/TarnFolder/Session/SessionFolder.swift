@@ -210,7 +210,7 @@ package final class SessionFolder: Sendable {
     let from = try Descriptor.directory(at: place.directory)
     let source = Descriptor(try kernel("open", file.utf8, from.open(cString(leaf), O_RDONLY | O_NONBLOCK)))
     guard try FileStat.of(source, file.utf8).kind == .regular else {
-      throw FolderFailure(.other, "\(Printable.escape(file)) is no regular file")
+      throw FolderFailure(.other, "\(Printable.escape(file)) is not a regular file")
     }
     let staged = try makePartial(task)
     let name = staged.name

@@ -41,7 +41,7 @@ struct DatabaseFile: Sendable {
     switch status.st_mode & S_IFMT {
     case S_IFREG: return Int64(status.st_size)
     case S_IFLNK: throw ErrorTable.failure(.permission, "it is a symbolic link", file: path)
-    default: throw ErrorTable.failure(.corrupt, "it is no regular file", file: path)
+    default: throw ErrorTable.failure(.corrupt, "it is not a regular file", file: path)
     }
   }
 

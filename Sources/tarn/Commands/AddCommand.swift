@@ -8,7 +8,7 @@ import TarnSchedule
 struct AddCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add",
-    abstract: "Write a mirror into the settings, for the agent.",
+    abstract: "Add a mirror to the settings of the agent.",
     usage: "tarn add [options] FEED FOLDER",
     discussion: """
       Examples:
@@ -17,19 +17,21 @@ struct AddCommand: ParsableCommand {
         tarn add --name show --keep 20 --delete https://example.org/feed.xml ~/show
         tarn add --schedule '*-*-* 03:00' https://example.org/pub/ ~/pub
 
-      It reads the feed, and checks the settings as 'tarn config check' does. Then it writes one file into \
-      conf.d, and a running agent takes it up. 'tarn remove NAME' takes the file away. \
-      As root the settings are those of the system's agent. 'tarn sync FEED FOLDER' makes one pass without settings.
+      The command reads the feed, and checks the settings as 'tarn config check' does. Then it writes one file \
+      to conf.d. A running agent takes up the mirror at once. 'tarn remove NAME' removes the file again.
+
+      Root changes the settings of the system's agent, other users change their own. To make one pass without \
+      settings, use 'tarn sync FEED FOLDER'.
       """)
 
-  @Option(help: ArgumentHelp("What the mirror is called; else as its folder.", valueName: "name"))
+  @Option(help: ArgumentHelp("The name of the mirror. Default: that of its folder.", valueName: "name"))
   var name: String?
-  @Option(help: ArgumentHelp("How often a pass begins; 1h unless it is said.", valueName: "span"))
+  @Option(help: ArgumentHelp("How often a pass begins. Default: 1h.", valueName: "span"))
   var every: String?
   @Option(
-    help: ArgumentHelp("When a pass begins, as in systemd.time(7); in place of --every.", valueName: "when"))
+    help: ArgumentHelp("When a pass begins, as in systemd.time(7). Replaces --every.", valueName: "when"))
   var schedule: String?
-  @Flag(help: "Write it without reading the feed.") var noCheck = false
+  @Flag(help: "Write the mirror without reading the feed.") var noCheck = false
   @OptionGroup(title: "What is mirrored") var selection: SelectionFlags
   @OptionGroup(title: "The folder") var folderOptions: AddedFolderFlags
   @OptionGroup(title: "The network") var network: NetworkFlags
@@ -40,7 +42,7 @@ struct AddCommand: ParsableCommand {
 
   func validate() throws {
     if every != nil, schedule != nil {
-      throw ValidationError("--every and --schedule exclude each other")
+      throw ValidationError("--every and --schedule cannot be combined")
     }
     try Self.checkEvery(every)
     try PassFlags.validate(options(""))
@@ -83,11 +85,12 @@ struct AddCommand: ParsableCommand {
 /// The options of `tarn add` for the folder.
 struct AddedFolderFlags: ParsableArguments {
   @OptionGroup var policy: FolderPolicyFlags
-  @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
-  @Flag(help: "The folder follows another feed so far, and this one from now on.") var changeFeed = false
+  @Flag(help: "Take a folder that is not empty. Files that match the feed become the mirror's.")
+  var adopt = false
+  @Flag(help: "Let a folder that follows another feed follow this one from now on.") var changeFeed = false
   @Option(
     help: ArgumentHelp(
-      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
+      "Keep the mirror's state in this directory, on the same file system.", valueName: "dir"),
     completion: .directory)
   var state: String?
 }

@@ -10,19 +10,20 @@ import TarnEngine
 struct AgentCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "agent",
-    abstract: "Run the long-running agent: all mirrors of the settings, on schedule.",
+    abstract: "Run the agent, which keeps all mirrors of the settings on schedule.",
     usage: "tarn agent [options]",
     discussion: """
       Examples:
         tarn agent                             in the foreground, until Ctrl-C
         tarn agent --config ./tarn.toml        with these settings and no others
 
-      As a service: systemctl enable --now tarn. Settings are read from /etc/tarn, or of a user from ~/.config/tarn: 'tarn config paths' tells. SIGHUP \
-      and 'tarn reload' read them again. 'tarn status' shows how it is going.
+      To run it as a service: systemctl enable --now tarn. The agent reads its settings from /etc/tarn, or from \
+      ~/.config/tarn for a user. 'tarn config paths' lists the files. SIGHUP and 'tarn reload' make it read them \
+      again. 'tarn status' shows the state of its mirrors.
       """)
 
   enum Shown: ShownOptions {
-    static let verbose: String? = "Log more: each file."
+    static let verbose: String? = "Log each file too."
   }
   @OptionGroup var common: CommonOptions<Shown>
 

@@ -14,16 +14,16 @@ struct ApproveCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn approve /srv/iso                show what would be deleted, and ask
-        tarn approve /srv/iso 1a2b3c4d       that set, never a newer or larger one
+        tarn approve /srv/iso 1a2b3c4d       exactly this plan, never a newer or larger one
 
-      Far more deletions than usual are held back until you say so. A running agent that keeps the mirror \
-      carries them out, after the pass at work, if there is one. Approved ones go to the trash: \
-      'tarn trash restore' brings a file back.
+      A pass that would delete far more than usual holds its deletions until you approve them. Approved files go \
+      to the trash: 'tarn trash restore' brings one back. If an agent keeps the mirror, it carries out the plan \
+      after the current pass.
       """)
 
   @OptionGroup var record: StateOption
   enum Shown: ShownOptions {
-    static let verbose: String? = "Say more: each file."
+    static let verbose: String? = "Print each file too."
     static let asks = true
   }
   @OptionGroup var common: CommonOptions<Shown>
@@ -129,7 +129,7 @@ struct ApproveCommand: ParsableCommand {
     if session.mayAsk { return session.confirm("Move \(Numbers.pronoun(held.count)) to the trash?") }
     if plan != nil { return true }
     throw PassFailure(
-      .usage, code: "not-asked", "cannot ask whether plan \(held.id) shall go ahead",
+      .usage, code: "not-asked", "cannot ask whether to carry out plan \(held.id)",
       hint: "tarn approve \(ShellWord.quote(mirror)) \(held.id)")
   }
 

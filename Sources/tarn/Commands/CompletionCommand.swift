@@ -5,7 +5,7 @@ import TarnRuntime
 struct CompletionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completion",
-    abstract: "Print the script by which a shell completes words.",
+    abstract: "Print a script with which a shell completes commands, options and names.",
     usage: "tarn completion [options] SHELL",
     discussion: """
       Examples:
@@ -13,8 +13,8 @@ struct CompletionCommand: ParsableCommand {
         tarn completion zsh > ~/.zsh/_tarn
         tarn completion fish > ~/.config/fish/completions/tarn.fish
 
-      The shell is bash, zsh or fish. Names of mirrors, sessions and paths are completed as well. The Debian package \
-      has all three scripts in place. For zsh the directory must be in $fpath, and bash needs the package bash-completion.
+      The shell also completes the names of mirrors, sessions and paths. The Debian package installs all three \
+      scripts. bash needs the package bash-completion. For zsh, the directory must be in $fpath.
       """)
 
   enum Shell: String, CaseIterable, ExpressibleByArgument {

@@ -8,7 +8,7 @@ import TarnRuntime
 struct ConfigCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Check the settings: every error with its file, line and column.",
+    abstract: "Check the settings, and print every error with its file, line and column.",
     usage: "tarn config check [options]",
     discussion: """
       Examples:
@@ -16,7 +16,7 @@ struct ConfigCheckCommand: ParsableCommand {
         tarn config check --config ./tarn.toml
         tarn config check --json | jq '.problems'
 
-      Nothing is changed and no server is asked. It ends with 0 or 78.
+      The command changes nothing and asks no server. It ends with 0, or with 78 if the settings have an error.
       """)
 
   @OptionGroup var common: CommonOptions<NoneShown>
@@ -43,7 +43,7 @@ struct ConfigCheckCommand: ParsableCommand {
   private func unplanned(_ settings: Settings) -> String {
     let names = settings.mirrors.filter { $0.rhythm == .command }.map { Printable.escape($0.name) }
     return names.isEmpty
-      ? "" : "; only by command, without every or schedule: \(names.joined(separator: ", "))"
+      ? "" : "; only on command, without every or schedule: \(names.joined(separator: ", "))"
   }
 
   /// Describes missing settings, which are no error: an agent without settings has no mirrors, and takes them

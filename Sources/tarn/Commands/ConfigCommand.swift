@@ -4,13 +4,13 @@ import ArgumentParser
 struct ConfigCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "Check and show the settings, and where each came from.",
+    abstract: "Check the settings, or show them and where each comes from.",
     discussion: """
       Examples:
         tarn config check
         tarn config show
-        tarn config show /srv/iso               what it remembers
-        tarn config unset /srv/iso limit-rate   take that back
+        tarn config show /srv/iso               what that mirror remembers
+        tarn config unset /srv/iso limit-rate   take that option back
         tarn config paths
       """,
     subcommands: [

@@ -6,14 +6,15 @@ import TarnRuntime
 struct ConfigPathsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "paths",
-    abstract: "List where settings are looked for, and the socket and state.",
+    abstract: "List the files of settings, the control socket and the state directory.",
     usage: "tarn config paths [options]",
     discussion: """
       Examples:
         tarn config paths
         tarn config paths --json | jq -r '.files[].path'
 
-      What is read later goes before what is read earlier. 'tarn config check' says what is wrong.
+      Files are listed in the order in which Tarn reads them. A later file takes precedence over an earlier one. \
+      'tarn config check' reports errors in them.
       """)
 
   @OptionGroup var common: CommonOptions<NoneShown>

@@ -9,7 +9,7 @@ import TarnRuntime
 struct ConfigShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
-    abstract: "Show the settings that hold, and where each came from.",
+    abstract: "Show the settings that hold, and where each comes from.",
     usage: "tarn config show [options] [MIRROR]",
     discussion: """
       Examples:
@@ -19,12 +19,12 @@ struct ConfigShowCommand: ParsableCommand {
         tarn config show | grep -v '# standard'
         tarn config show --json | jq '.settings[] | select(.name == "feed")'
 
-      It is TOML that gives the same settings again. Of a secret only the place is shown.
+      The output is TOML that gives the same settings again. Of a secret it shows only the place.
       """)
 
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
-    help: ArgumentHelp("A name or a folder; all settings without one.", valueName: "mirror"),
+    help: ArgumentHelp("A name or a folder. Default: all settings.", valueName: "mirror"),
     completion: .mirror)
   var mirror: String?
 

@@ -17,12 +17,12 @@ struct ConfigUnsetCommand: ParsableCommand {
         tarn config unset /srv/iso delete exclude
         tarn config unset --all /srv/iso          all of them; the feed stays
 
-      The options of 'tarn sync' hold for all later passes of a mirror that no settings name, but for those \
-      given with --once. 'tarn config show MIRROR' lists them. The next pass goes without those taken back. \
-      With 'delete' goes a plan of deletions that waits for approval.
+      A mirror that no settings name remembers the options of 'tarn sync', except those given with --once. \
+      'tarn config show MIRROR' lists them. The next pass runs without the options that you take back. Taking \
+      back 'delete' also drops a plan of deletions that waits for approval.
       """)
 
-  @Flag(help: "All that it remembers but the feed.") var all = false
+  @Flag(help: "Take back everything that the mirror remembers, except the feed.") var all = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .mirror) var mirror: String
@@ -35,7 +35,7 @@ struct ConfigUnsetCommand: ParsableCommand {
     if names.isEmpty != all {
       throw ValidationError(
         all
-          ? "--all and single options exclude each other" : "say which options, such as limit-rate, or --all")
+          ? "--all and single options cannot be combined" : "say which options, such as limit-rate, or --all")
     }
     _ = try options
   }
@@ -90,9 +90,9 @@ struct ConfigUnsetCommand: ParsableCommand {
     guard let name else { return }
     throw PassFailure(
       .usage, code: "of-the-settings",
-      "'\(Printable.escape(name))' is a mirror of the settings, and goes by them",
+      "'\(Printable.escape(name))' is a mirror of the settings, and remembers no options",
       hint:
-        "take the lines out below [mirror.\(Printable.escape(name))]; where an agent runs, then: tarn reload")
+        "take the lines out below [mirror.\(Printable.escape(name))]; if an agent runs, then: tarn reload")
   }
 }
 

@@ -6,7 +6,7 @@ import TarnRuntime
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look for what is wrong with this machine and the mirrors on it.",
+    abstract: "Check this machine, the settings and every mirror for problems.",
     usage: "tarn doctor [options]",
     discussion: """
       Examples:
@@ -14,9 +14,10 @@ struct DoctorCommand: ParsableCommand {
         tarn doctor --offline
         tarn doctor --json | jq -r '.findings[] | select(.mend) | .mend'
 
-      It looks at the settings, the agent and its unit, the clock, the proxy, the limits of watches, and at each \
-      mirror's folder, free space, record and server. Nothing is changed. Below each warning and each problem stands the \
-      command that mends it. It ends with 3 when there is a problem, and with 0 else.
+      The command checks the settings, the agent and its unit, the clock, the proxy and the limit of watches. Of \
+      each mirror it checks the folder, the free space, the ledger and the server. It changes nothing. Below each \
+      warning or problem it says what mends it, usually a command. It ends with 3 if there is a problem, \
+      otherwise with 0.
       """)
 
   @Flag(help: "Ask no server.") var offline = false

@@ -14,20 +14,21 @@ struct EventsCommand: ParsableCommand {
     usage: "tarn events [options] [MIRROR...]",
     discussion: """
       Examples:
-        tarn events                           the newest ones
-        tarn events --follow podcasts         as they come, until Ctrl-C
-        tarn events --after 198 podcasts      all after the event with that number
-        tarn events --after CURSOR --json     all since then, for programs
+        tarn events                           the newest events
+        tarn events --follow podcasts         events as they come, until Ctrl-C
+        tarn events --after 198 podcasts      all events after number 198
+        tarn events --after CURSOR --json     all events since then, for programs
 
-      Every event has a number, which only grows in its mirror, and a cursor, which is a place in the journals of \
-      all: --after one of them nothing is missed, whoever ran in between. Without a running agent the \
-      ledgers are read.
+      Each event has a number, which only grows within its mirror. Each event also has a cursor, which is a \
+      position in the journals of all mirrors. With --after CURSOR a program misses nothing, even if it was away. \
+      If no agent runs, the command reads the ledgers.
       """)
 
-  @Flag(help: "Go on with events as they come.") var follow = false
-  @Option(help: ArgumentHelp("Only what came after that event: its number, or its cursor.", valueName: "n"))
+  @Flag(help: "Print events as they come, until Ctrl-C.") var follow = false
+  @Option(help: ArgumentHelp("Print only events after this number or cursor.", valueName: "n"))
   var after: String?
-  @Option(help: ArgumentHelp("Without --after, so many of the newest.", valueName: "n")) var newest = 20
+  @Option(help: ArgumentHelp("Without --after: print this many of the newest events.", valueName: "n"))
+  var newest = 20
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .mirror) var mirrors:
     [String] = []

@@ -8,7 +8,7 @@ import TarnRuntime
 struct ExplainCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
-    abstract: "Say why a path is here, missing, held, refused or gone.",
+    abstract: "Say why a file is here, missing, held, refused or gone.",
     usage: """
       tarn explain [options] MIRROR PATH
       tarn explain [options] PATH
@@ -16,14 +16,15 @@ struct ExplainCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn explain /srv/iso debian.iso
-        tarn explain /srv/iso/debian.iso   a path is enough
-        tarn explain debian.iso            in a directory of a mirror
+        tarn explain /srv/iso/debian.iso   the path alone is enough
+        tarn explain debian.iso            inside the folder of a mirror
       """)
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
-    help: ArgumentHelp("A name or a folder, and a path of the mirror; or the path alone.", valueName: "path"),
+    help: ArgumentHelp(
+      "A name or a folder, then a path in the mirror. Or the path alone.", valueName: "path"),
     completion: .mirrorThenPath)
   var words: [String]
 

@@ -10,7 +10,7 @@ import TarnSchedule
 struct FeedsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "feeds",
-    abstract: "Print the settings for the feeds of an OPML file.",
+    abstract: "Print settings for the feeds of an OPML file.",
     usage: "tarn feeds [options] OPML",
     discussion: """
       Examples:
@@ -18,16 +18,17 @@ struct FeedsCommand: ParsableCommand {
         tarn feeds --folder /srv/podcasts list.opml >podcasts.toml
         tarn feeds --json https://example.org/list.opml | jq .feeds
 
-      OPML is what podcast and news programs export: a file, a URL, or - for standard input. One mirror is \
-      printed for each feed, in a folder of its own; names are made from the titles. Nothing is written or \
-      changed: look through the settings, and put them where 'tarn config paths' says. What cannot be followed \
-      is told on standard error, and it ends with 3.
+      OPML is the format that podcast and news programs export. The output has one mirror for each feed, with a \
+      folder of its own. Names are made from the titles. The command writes no file: read the settings through, \
+      then put them where 'tarn config paths' says. Feeds that Tarn cannot follow are named on standard error, \
+      and the command ends with 3.
       """)
 
   @Option(
-    help: ArgumentHelp("Put the mirrors' folders below this one (the working directory).", valueName: "dir"),
+    help: ArgumentHelp(
+      "Put the mirrors' folders below this one. Default: the working directory.", valueName: "dir"),
     completion: .directory) var folder = "."
-  @Option(help: ArgumentHelp("How often the feeds are read.", valueName: "span")) var every = "1h"
+  @Option(help: ArgumentHelp("How often the agent reads the feeds.", valueName: "span")) var every = "1h"
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
     help: ArgumentHelp("A file, a URL, or - for standard input.", valueName: "opml"), completion: .file())

@@ -17,13 +17,14 @@ struct ForgetCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn forget /srv/iso
-        tarn forget --gone      all mirrors whose folder is not there any more
+        tarn forget --gone      all mirrors whose folder no longer exists
 
-      What is in the trash goes; take out with 'tarn trash restore' what you want to keep. \
-      While it holds files that Tarn did not fetch, the mirror is not forgotten. \
-      Take a mirror of the settings out of them first, and where an agent runs, then: tarn reload. Taken out alone \
-      it is synced and checked no more, but its record and its trash stay. --gone leaves out folders that may only not be \
-      mounted.
+      The command removes the mirror's record and its trash. To keep a file of the trash, restore it first with \
+      'tarn trash restore'. The command refuses while the trash holds files that Tarn did not fetch.
+
+      A mirror of the settings has to leave them first. Remove it there, then run 'tarn reload' if an agent is \
+      running. After that Tarn no longer syncs or checks the mirror. Its record and its trash stay until you \
+      forget it. --gone leaves out folders whose disk may merely not be mounted.
       """)
 
   @Flag(help: "Forget all mirrors whose folder is gone.") var gone = false
@@ -34,7 +35,7 @@ struct ForgetCommand: ParsableCommand {
 
   func validate() throws {
     guard (mirror == nil) == gone else {
-      throw ValidationError(gone ? "--gone and a mirror exclude each other" : "say which mirror, or --gone")
+      throw ValidationError(gone ? "--gone and a mirror cannot be combined" : "say which mirror, or --gone")
     }
   }
 
@@ -80,10 +81,10 @@ struct ForgetCommand: ParsableCommand {
   private func said(_ forgotten: Tarn.Forgotten, _ mirror: String) -> String {
     switch forgotten {
     case .mirror(let trashed, let hasFiles):
-      "it follows no feed any more" + (hasFiles ? "; its files stay" : "")
+      "it no longer follows a feed" + (hasFiles ? "; its files stay" : "")
         + (trashed > 0 ? "; \(Numbers.count(trashed, "file")) of its trash went with it" : "")
     case .line:
-      "it was a mirror no more; if it had its state elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
+      "it was no longer a mirror; if its state is elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
     }
   }
 
@@ -100,7 +101,7 @@ struct ForgetCommand: ParsableCommand {
     let place = place.map { " (\($0))" } ?? ""
     throw PassFailure(
       .usage, code: "of-the-settings",
-      "the agent keeps '\(Printable.escape(name))' by its settings\(place), and would make it anew",
+      "the agent keeps '\(Printable.escape(name))' because of its settings\(place), and would make it anew",
       hint: "take [mirror.\(Printable.escape(name))] out of them, then 'tarn reload', then: "
         + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))")
   }
@@ -122,7 +123,7 @@ struct ForgetCommand: ParsableCommand {
       }
       if folders.isEmpty, left.isEmpty {
         session.console.data(
-          "nothing to forget: the folder of each mirror that the settings do not name is there")
+          "nothing to forget: every mirror that the settings do not name has its folder")
       }
     }
   }

@@ -18,50 +18,57 @@ struct GetCommand: ParsableCommand {
         tarn get -i urls.txt --to /srv/files/
         tarn get --background https://example.org/debian.iso   the agent does it
 
-      A file appears under its name when all of it is there, and has the digest that was given. What was \
-      fetched when a download is ended is kept: the same command goes on from there.
+      A file appears under its name only when it is whole and has the digest that you gave. If a download is \
+      interrupted, the same command resumes it.
       """)
 
   @Option(
     help: ArgumentHelp("Where the file goes: a path, or a folder.", valueName: "path"), completion: .file())
   var to: String?
   @Option(
-    help: ArgumentHelp("The file's name; without it the one that the server suggests.", valueName: "name"))
+    help: ArgumentHelp("The name of the file. Default: the one that the server suggests.", valueName: "name"))
   var name: String?
   @Option(help: ArgumentHelp("The SHA-256 of the file, in hexadecimal.", valueName: "hex")) var sha256:
     String?
   @Option(
     name: [.customShort("i"), .customLong("input")],
-    help: ArgumentHelp("Download the URLs in this file, one a line.", valueName: "list"), completion: .file())
+    help: ArgumentHelp("Download the URLs in this file, one per line.", valueName: "list"),
+    completion: .file())
   var list: String?
   @Option(
     help: ArgumentHelp(
-      "Where a file of that name is: fail (so without it), replace it, or keep-both.", valueName: "what"))
+      "What to do if a file of that name exists: fail, replace or keep-both. Default: fail.",
+      valueName: "what"))
   var existing: String?
-  @Flag(name: [.customShort("p"), .long], help: "Make the folders that are missing.") var makeDirectories =
+  @Flag(name: [.customShort("p"), .long], help: "Create missing folders.") var makeDirectories =
     false
   @Option(
-    name: [.customShort("N"), .long], help: ArgumentHelp("Transfers at a time; 4 without it.", valueName: "n")
+    name: [.customShort("N"), .long],
+    help: ArgumentHelp("Run n transfers at a time, 1 to 64. Default: 4.", valueName: "n")
   )
   var transfers: Int?
-  @Option(help: ArgumentHelp("Attempts after the first.", valueName: "n")) var retries: Int?
-  @Option(help: ArgumentHelp("Bytes per second at most: 2MiB/s.", valueName: "rate")) var limitRate: String?
+  @Option(help: ArgumentHelp("Try n more times after a failure, 0 to 100. Default: 5.", valueName: "n"))
+  var retries: Int?
+  @Option(help: ArgumentHelp("Limit the rate, such as 2MiB/s.", valueName: "rate")) var limitRate: String?
   @Option(
     help: ArgumentHelp("Send the 'Name: value' lines of this file.", valueName: "file"), completion: .file())
   var headerFile: String?
   @Option(
-    help: ArgumentHelp("Trust the authorities in this PEM file.", valueName: "file"), completion: .file())
+    help: ArgumentHelp("Trust the certificate authorities in this PEM file.", valueName: "file"),
+    completion: .file())
   var cacert: String?
-  @Option(help: ArgumentHelp("http://host:port or socks5h://host:port.", valueName: "url")) var proxy: String?
-  @Flag(name: [.customShort("b"), .long], help: "Hand it to the agent, and return.") var background = false
-  @Option(help: ArgumentHelp("The session that it belongs to, with --background.", valueName: "id"))
+  @Option(help: ArgumentHelp("Use a proxy: http://host:port or socks5h://host:port.", valueName: "url"))
+  var proxy: String?
+  @Flag(name: [.customShort("b"), .long], help: "Hand the download to the agent, and return.")
+  var background = false
+  @Option(help: ArgumentHelp("With --background: the session to use. Default: get.", valueName: "id"))
   var session: String?
-  @Option(help: ArgumentHelp("high, normal or low, with --background.", valueName: "priority"))
+  @Option(help: ArgumentHelp("With --background: high, normal or low.", valueName: "priority"))
   var priority: String?
-  @Option(help: ArgumentHelp("What the file is, for those who read the session.", valueName: "text"))
+  @Option(help: ArgumentHelp("With --background: a text for those who read the session.", valueName: "text"))
   var label: String?
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("What to download.", valueName: "url")) var urls: [String] = []
+  @Argument(help: ArgumentHelp("The URLs to download.", valueName: "url")) var urls: [String] = []
 
   func validate() throws {
     if urls.isEmpty, list == nil { throw ValidationError("a URL is expected: tarn get URL...") }
@@ -71,24 +78,24 @@ struct GetCommand: ParsableCommand {
     }
     if let sha256, digest == nil {
       throw ValidationError(
-        "--sha256 is 64 hexadecimal digits, or sha256:HEX with these; '\(Printable.escape(sha256))' is neither"
+        "--sha256 takes 64 hexadecimal digits, or sha256: and these; '\(Printable.escape(sha256))' is neither"
       )
     }
     if name != nil || sha256 != nil, urls.count != 1 || list != nil {
       throw ValidationError("--name and --sha256 are for one URL")
     }
     if let existing, TaskRequest.Existing(rawValue: existing) == nil {
-      throw ValidationError("--existing is one of fail, replace and keep-both")
+      throw ValidationError("--existing takes fail, replace or keep-both")
     }
     if !background, session != nil || priority != nil || label != nil {
       throw ValidationError("--session, --priority and --label go with --background")
     }
     if background, limitRate != nil || cacert != nil || retries != nil || proxy != nil {
       throw ValidationError(
-        "--limit-rate, --cacert, --retries and --proxy are of a download that this command waits for")
+        "--limit-rate, --cacert, --retries and --proxy cannot be combined with --background")
     }
     if let priority, TaskPriority(rawValue: priority) == nil {
-      throw ValidationError("--priority is one of high, normal and low")
+      throw ValidationError("--priority takes high, normal or low")
     }
     if background, transfers != nil {
       throw ValidationError(
@@ -96,10 +103,10 @@ struct GetCommand: ParsableCommand {
           + (session ?? Self.standardSession))
     }
     if let transfers, !(1...64).contains(transfers) {
-      throw ValidationError("--transfers is a number from 1 to 64")
+      throw ValidationError("--transfers takes a number from 1 to 64")
     }
     if let retries, !(0...100).contains(retries) {
-      throw ValidationError("--retries is a number from 0 to 100")
+      throw ValidationError("--retries takes a number from 0 to 100")
     }
   }
 

@@ -9,7 +9,7 @@ import TarnRuntime
 struct InitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "init",
-    abstract: "Write a first file of settings, and a first mirror.",
+    abstract: "Write a first file of settings, with a first mirror.",
     usage: "tarn init [options] [FEED FOLDER]",
     discussion: """
       Examples:
@@ -17,17 +17,18 @@ struct InitCommand: ParsableCommand {
         tarn init https://example.org/iso/SHA256SUMS ~/iso
         tarn init --limit-rate 2MiB/s --no-input
 
-      On a terminal it asks for what is not given; --no-input asks nothing. A file that is there is never \
-      overwritten: 'tarn add' adds a mirror to it. As root the settings are those of the system's agent.
+      On a terminal the command asks for what you do not give; with --no-input it does not ask. It never \
+      overwrites a file: 'tarn add' adds a mirror to existing settings. Root writes the settings of the system's \
+      agent, other users write their own.
       """)
 
   @Option(
-    help: ArgumentHelp("How often a pass of the mirror begins; 1h unless it is said.", valueName: "span"))
+    help: ArgumentHelp("How often a pass of the mirror begins. Default: 1h.", valueName: "span"))
   var every: String?
-  @Option(help: ArgumentHelp("What the mirror is called; else as its folder.", valueName: "name"))
+  @Option(help: ArgumentHelp("The name of the mirror. Default: that of its folder.", valueName: "name"))
   var name: String?
   @Option(
-    help: ArgumentHelp("Bytes per second of all mirrors together, such as 2MiB/s.", valueName: "rate"))
+    help: ArgumentHelp("Limit the rate of all mirrors together, such as 2MiB/s.", valueName: "rate"))
   var limitRate: String?
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A URL or a file.", valueName: "feed"), completion: .file()) var feed: String?
@@ -35,7 +36,7 @@ struct InitCommand: ParsableCommand {
   var folder: String?
 
   func validate() throws {
-    if feed != nil, folder == nil { throw ValidationError("the folder is missing behind the feed") }
+    if feed != nil, folder == nil { throw ValidationError("the folder after the feed is missing") }
     if feed == nil, every != nil || name != nil {
       throw ValidationError("--every and --name go with a feed and a folder")
     }
@@ -115,12 +116,12 @@ struct InitCommand: ParsableCommand {
     }
     if isAsked, feed != nil, every == nil {
       every = ask("How often (Enter for 1h): ", session) { text in
-        (try? AddCommand.checkEvery(text)) == nil ? "that is no span such as 6h or 1d" : nil
+        (try? AddCommand.checkEvery(text)) == nil ? "that is not a span such as 6h or 1d" : nil
       }
     }
     if isAsked, rate == nil {
       rate = ask("Most bytes per second, such as 2MiB/s (Enter for no limit): ", session) { text in
-        Units.rate(text) == nil ? "that is no rate such as 2MiB/s" : nil
+        Units.rate(text) == nil ? "that is not a rate such as 2MiB/s" : nil
       }
     }
     guard let feed, let folder else { return (nil, rate) }
@@ -178,22 +179,22 @@ enum FirstSettings {
     let rate = limitRate.flatMap { Units.rate($0) == .some(nil) ? nil : $0 }
     return """
       # Settings of 'tarn agent'. A line that begins with # is a comment.
-      # All settings: man tarn.toml. What is wrong here: tarn config check. What holds: tarn config show.
-      # After a change: tarn reload.
+      # 'man tarn.toml' describes every setting. 'tarn config check' reports errors, 'tarn config show' prints what
+      # holds. After a change, run 'tarn reload'.
 
-      # A mirror is a feed, a folder, and how often. 'tarn add FEED FOLDER' writes one into conf.d, beside this file.
-      # By hand it looks like this:
+      # A mirror has a feed, a folder, and a time. 'tarn add FEED FOLDER' adds one in conf.d, beside this file.
+      # Written by hand, a mirror looks like this:
       #[mirror.iso]
       #feed = "https://example.org/iso/SHA256SUMS"
       #folder = "/srv/mirrors/iso"
       #every = "6h"
-      # What the feed no longer names goes to the trash.
+      # Files that the feed no longer names go to the trash.
       #delete = true
-      # Passwords never stand here, only the files that hold them (chmod 600).
+      # Never write a password here. Name the file that holds it (chmod 600).
       #netrc-file = "/path/to/netrc"
 
       [limits]
-      # Bytes per second of all mirrors together.
+      # The rate of all mirrors together, in bytes per second.
       \(rate.map { "limit-rate = \"\($0)\"" } ?? "#limit-rate = \"2MiB/s\"")
 
       """

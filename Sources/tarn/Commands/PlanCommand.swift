@@ -6,7 +6,7 @@ import TarnEngine
 struct PlanCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan",
-    abstract: "Show what a sync would do; change nothing.",
+    abstract: "Show what a sync would do, without changing anything.",
     usage: """
       tarn plan [options] FEED FOLDER
       tarn plan [options] [MIRROR...]
@@ -15,16 +15,17 @@ struct PlanCommand: ParsableCommand {
       Examples:
         tarn plan https://example.org/iso/SHA256SUMS /srv/iso
         tarn plan --delete /srv/iso | grep ^delete
-        tarn plan -v /srv/iso                     with the options that it goes by
+        tarn plan -v /srv/iso                     print the options that hold too
         tarn plan --exit-code -q /srv/iso || echo there is something to do
       """)
 
   @OptionGroup var flags: PassFlags
   @Flag(
-    help: "End with 2 when there are changes to make. A file that the server is only asked about is none.")
+    help:
+      "End with 2 if there are changes to make. A file about which only the server can tell does not count.")
   var exitCode = false
   enum Shown: ShownOptions {
-    static let verbose: String? = "Say more: the options that hold."
+    static let verbose: String? = "Print the options that hold too."
   }
   @OptionGroup var common: CommonOptions<Shown>
   @Argument(

@@ -9,21 +9,24 @@ import TarnRuntime
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove",
-    abstract: "Take out a mirror that 'tarn add' wrote; its files stay.",
+    abstract: "Remove a mirror that 'tarn add' wrote from the settings; its files stay.",
     usage: "tarn remove [options] NAME",
     discussion: """
       Examples:
         tarn remove iso
         tarn remove --forget iso
 
-      It takes away the file that 'tarn add' wrote, and a running agent drops the mirror. What a person wrote into \
-      tarn.toml, or beside it, is never changed: then it says the file and the line. The files of the mirror, its \
-      record and its trash stay where they are; --forget gives up the record and the trash, as 'tarn forget' does.
+      The command removes the file that 'tarn add' wrote, and a running agent drops the mirror. It never changes \
+      what a person wrote in tarn.toml or beside it. It names the file and the line instead.
+
+      The mirror's files, its record and its trash stay. --forget removes the record and the trash, as \
+      'tarn forget' does.
       """)
 
-  @Flag(help: "Also forget the mirror: its record and its trash go, its files stay.") var forget = false
+  @Flag(help: "Also forget the mirror: remove its record and its trash. Its files stay.") var forget = false
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("The mirror's name, or its folder.", valueName: "name"), completion: .mirror)
+  @Argument(
+    help: ArgumentHelp("The name of the mirror, or its folder.", valueName: "name"), completion: .mirror)
   var name: String
 
   func run() throws {
@@ -73,7 +76,7 @@ struct RemoveCommand: ParsableCommand {
     throw PassFailure(
       .usage, code: "no-such-mirror", "the settings name no mirror \(word)",
       hint: near.map { "did you mean '\(Printable.escape($0))'?" }
-        ?? "a mirror made by 'tarn sync' ends by: tarn forget \(word)")
+        ?? "to give up a mirror made by 'tarn sync': tarn forget \(word)")
   }
 
   /// - Throws: `usage`, with the file and the line, when a person wrote any part of it.
@@ -103,7 +106,7 @@ struct RemoveCommand: ParsableCommand {
       .usage, code: "written-by-people",
       "\(Printable.escape(path)):\(line) names '\(Printable.escape(file.name))', and \(reason)",
       hint:
-        "take [mirror.\(Printable.escape(file.name))] out of it yourself; where an agent runs, then: tarn reload"
+        "take [mirror.\(Printable.escape(file.name))] out of it yourself; if an agent runs, then: tarn reload"
     )
   }
 
@@ -119,7 +122,7 @@ struct RemoveCommand: ParsableCommand {
   ) -> PassFailure? {
     guard report.agent == "reloaded" || report.agent == "none" else {
       return PassFailure(
-        .noAgent, code: "agent-keeps", "it was not forgotten, for the agent may still work at it",
+        .noAgent, code: "agent-keeps", "it was not forgotten, because the agent may still be working on it",
         hint: "when it does not: tarn forget \(ShellWord.quote(place.folder))")
     }
     do throws(PassFailure) {
@@ -134,7 +137,7 @@ struct RemoveCommand: ParsableCommand {
       }
       var failure = error
       if failure.kind == .locked {
-        failure.hint = "a pass of it ends just now; then: tarn forget \(ShellWord.quote(place.folder))"
+        failure.hint = "a pass of it is just ending; after that: tarn forget \(ShellWord.quote(place.folder))"
       }
       return failure
     }

@@ -7,20 +7,20 @@ import TarnRuntime
 struct ReportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "report",
-    abstract: "Write a bundle for a bug report, without secrets.",
+    abstract: "Write an archive for a bug report, without secrets.",
     usage: "tarn report [options]",
     discussion: """
       Examples:
         tarn report
         tarn report --to /tmp/tarn.tar.gz
 
-      The bundle has the version, the settings, the status, what 'tarn doctor' says, the last events and the log. \
-      Passwords, tokens and what follows a ? in addresses are taken out; names of hosts, folders and files are not. \
-      Nothing is sent anywhere: look through it, and attach it yourself.
+      The archive holds the version, the settings, the status, the output of 'tarn doctor', the newest events and \
+      the log. Tarn takes out passwords, tokens, and what follows a ? in addresses. It leaves names of hosts, \
+      folders and files in. It sends nothing anywhere: look through the archive, then attach it yourself.
       """)
 
   @Option(
-    help: ArgumentHelp("The file to write; it must not be there.", valueName: "file"), completion: .file())
+    help: ArgumentHelp("The file to write. It must not exist yet.", valueName: "file"), completion: .file())
   var to: String?
   @Flag(help: "Ask no server.") var offline = false
   @OptionGroup var common: CommonOptions<NoneShown>

@@ -10,14 +10,14 @@ struct Root: ParsableCommand {
       Examples:
         tarn sync https://example.org/iso/SHA256SUMS /srv/iso   make a mirror
         tarn sync /srv/iso                                      bring it up to date
-        tarn add https://example.org/show/feed.xml /srv/show    for the agent
+        tarn add https://example.org/show/feed.xml /srv/show    let the agent keep it
         tarn plan /srv/iso                                      what would that do?
         tarn status                                             how are my mirrors?
         tarn explain /srv/iso debian.iso                        why is it (not) here?
 
-      A feed is a checksum list, a Metalink, a directory index, a podcast or news feed, a list of URLs or \
-      a native manifest, among others: a URL, a file (beginning with / or ./) or - for standard input. \
-      A mirror is a folder that follows a feed. 'tarn help exit-status' lists the exit statuses.
+      A feed lists files: a checksum list, a Metalink, a directory index, a podcast or news feed, a list of URLs, \
+      a native manifest and others. You give it as a URL, as a file that begins with / or ./, or as - for standard \
+      input. A mirror is a folder that follows a feed. 'tarn help exit-status' lists the exit statuses.
       """,
     version: "tarn \(Tarn.version)",
     groupedSubcommands: [

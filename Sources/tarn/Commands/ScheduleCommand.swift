@@ -16,11 +16,11 @@ struct ScheduleCommand: ParsableCommand {
       Examples:
         tarn schedule podcasts
         tarn schedule --service podcasts
-        tarn schedule /srv/iso                  one without settings: hourly
+        tarn schedule /srv/iso                  a mirror without settings: hourly
 
-      The timer follows 'every' or 'schedule' of the mirror's settings; its first lines say where it and what \
-      --service prints belong. For root it is the system's, for others one of 'systemctl --user'. Without a timer \
-      'tarn agent' keeps to the schedules of all mirrors.
+      The timer follows 'every' or 'schedule' in the settings of the mirror. The first lines of the output say \
+      where the timer belongs, and where the output of --service does. For root the timer belongs to the system, \
+      for other users to 'systemctl --user'. You need no timer if the agent runs: it keeps all schedules itself.
       """)
 
   @Flag(help: "Print the settings of the service that the timer starts.") var service = false

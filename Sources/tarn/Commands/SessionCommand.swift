@@ -9,7 +9,7 @@ import TarnRuntime
 struct SessionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "session",
-    abstract: "Downloads that the agent makes in the background.",
+    abstract: "Manage downloads that the agent makes in the background.",
     discussion: """
       Examples:
         tarn session list
@@ -17,8 +17,8 @@ struct SessionCommand: ParsableCommand {
         tarn session events --follow backup
         tarn session wait backup
 
-      A session belongs to the user who made it, and outlives the program that did. Its events are kept until \
-      somebody acknowledges them.
+      A session belongs to the user who made it, and outlives the program that did. The agent keeps its events \
+      until somebody acknowledges them.
       """,
     subcommands: [
       SessionListCommand.self, SessionOpenCommand.self, SessionSetCommand.self, SessionShowCommand.self,
@@ -50,17 +50,18 @@ struct SessionListCommand: ParsableCommand {
 
 /// The settings of a session.
 struct SessionSettingsOptions: ParsableArguments {
-  @Option(name: [.customShort("N"), .long], help: ArgumentHelp("Transfers at a time.", valueName: "n"))
+  @Option(name: [.customShort("N"), .long], help: ArgumentHelp("Run n transfers at a time.", valueName: "n"))
   var transfers: Int?
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Run this program when there is news that nobody reads; all words that follow are its own.",
+      "Run this command when there is an event that nobody reads. All words up to the next option belong to it.",
       valueName: "command"))
   var wake: [String] = []
   @Option(
     help: ArgumentHelp(
-      "Take all settings from this JSON file, as 'settings' of 'show --json' has them; what it does not name goes.",
+      "Take all settings from this JSON file, as 'show --json' prints them below 'settings'. "
+        + "Those that it does not name get their defaults.",
       valueName: "file"),
     completion: .file())
   var settings: String?
@@ -93,7 +94,7 @@ struct SessionSettingsOptions: ParsableArguments {
 /// The command `tarn session open`.
 struct SessionOpenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "open", abstract: "Make a session, or see how it is set.",
+    commandName: "open", abstract: "Make a session, or show the settings of one that exists.",
     usage: "tarn session open [options] ID",
     discussion: """
       Examples:
@@ -112,7 +113,7 @@ struct SessionOpenCommand: ParsableCommand {
     session.console.data(SessionText.line(document))
     if let differs = document.differs, !differs.isEmpty {
       session.say(
-        "it was there, and its settings stay: \(differs.joined(separator: ", ")) differ; 'tarn session set' changes them"
+        "it exists already, and keeps its settings: \(differs.joined(separator: ", ")) differ; 'tarn session set' changes them"
       )
     }
   }
@@ -121,7 +122,7 @@ struct SessionOpenCommand: ParsableCommand {
 /// The command `tarn session set`.
 struct SessionSetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set", abstract: "Change how a session is set.", usage: "tarn session set [options] ID",
+    commandName: "set", abstract: "Change the settings of a session.", usage: "tarn session set [options] ID",
     discussion: """
       Examples:
         tarn session set -N 8 backup
@@ -182,14 +183,13 @@ struct SessionEventsCommand: ParsableCommand {
     usage: "tarn session events [options] ID",
     discussion: """
       Examples:
-        tarn session events backup              all that nobody has acknowledged
-        tarn session events --follow backup     and those that come, until Ctrl-C
+        tarn session events backup              all events that nobody has acknowledged
+        tarn session events --follow backup     new events too, until Ctrl-C
         tarn session events --after 12 --json backup
       """)
-  @Flag(help: "Go on with events as they come.") var follow = false
-  @Option(help: ArgumentHelp("Only what came after the event with that number.", valueName: "n")) var after:
-    Int64 =
-      0
+  @Flag(help: "Print events as they come, until Ctrl-C.") var follow = false
+  @Option(help: ArgumentHelp("Print only events after this number.", valueName: "n"))
+  var after: Int64 = 0
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
 
@@ -254,17 +254,17 @@ struct SessionFollower {
 /// The command `tarn session ack`.
 struct SessionAckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "ack", abstract: "Say that events were received.",
+    commandName: "ack", abstract: "Acknowledge events up to a number.",
     usage: "tarn session ack [options] ID NUMBER",
     discussion: """
       Examples:
-        tarn session ack backup 12      up to the event with that number
+        tarn session ack backup 12      all events up to number 12
 
-      They are not shown again, and no program is woken for them.
+      Acknowledged events are not shown again, and wake no program.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
-  @Argument(help: ArgumentHelp("Of the last event.", valueName: "number")) var number: Int64
+  @Argument(help: ArgumentHelp("The number of the last event.", valueName: "number")) var number: Int64
 
   func run() throws {
     var order = SessionOrder(.acknowledge)
@@ -276,18 +276,18 @@ struct SessionAckCommand: ParsableCommand {
 /// The command `tarn session answer`.
 struct SessionAnswerCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "answer", abstract: "Say how a task goes on that the server refused.",
+    commandName: "answer", abstract: "Answer a task that waits because the server refused it.",
     usage: "tarn session answer [options] ID NUMBER",
     discussion: """
       Examples:
         tarn session answer backup 3 --url 'https://example.org/a?signature=new'
         tarn session answer backup 3 --header-file token.txt
-        tarn session answer backup 3 --to /srv/other/    another place for its file
-        tarn session answer backup 3           the same once more
+        tarn session answer backup 3 --to /srv/other/    another place for the file
+        tarn session answer backup 3           the same request again
 
-      What was fetched is kept, if the server still has the same file.
+      If the server still has the same file, the agent keeps what it has downloaded.
       """)
-  @Option(help: ArgumentHelp("Where the file is now.", valueName: "url")) var url: String?
+  @Option(help: ArgumentHelp("The new URL of the file.", valueName: "url")) var url: String?
   @Option(
     help: ArgumentHelp("Send the 'Name: value' lines of this file.", valueName: "file"), completion: .file())
   var headerFile: String?
@@ -296,7 +296,7 @@ struct SessionAnswerCommand: ParsableCommand {
   var to: String?
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
-  @Argument(help: ArgumentHelp("Of the task.", valueName: "number")) var number: Int64
+  @Argument(help: ArgumentHelp("The number of the task.", valueName: "number")) var number: Int64
 
   func validate() throws {
     for (option, value) in [("--url", url), ("--to", to), ("--header-file", headerFile)]
@@ -322,14 +322,14 @@ struct SessionAnswerCommand: ParsableCommand {
 /// The command `tarn session wait`.
 struct SessionWaitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "wait", abstract: "Wait until all tasks of a session have ended.",
+    commandName: "wait", abstract: "Wait until every task of a session has ended.",
     usage: "tarn session wait [options] ID",
     discussion: """
       Examples:
         tarn session wait backup && echo done
 
-      It ends with 3 when a task has failed, was cancelled, or is suspended. A task
-      that waits for an answer is told while it waits.
+      The command ends with 3 if a task has failed, was cancelled, or is suspended. If a task waits for an \
+      answer, the command says so and goes on waiting.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("The session.", valueName: "id"), completion: .session) var id: String
@@ -393,7 +393,7 @@ struct SessionWaitCommand: ParsableCommand {
 /// The command `tarn session close`.
 struct SessionCloseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "close", abstract: "Take no more tasks; when the last one has ended, the session goes.",
+    commandName: "close", abstract: "Take no more tasks, and end the session after the last one.",
     usage: "tarn session close [options] ID",
     discussion: """
       Examples:
@@ -408,7 +408,7 @@ struct SessionCloseCommand: ParsableCommand {
 /// The command `tarn session forget`.
 struct SessionForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "forget", abstract: "End a session now: what runs is cancelled, finished files stay.",
+    commandName: "forget", abstract: "End a session now: cancel running tasks, keep finished files.",
     usage: "tarn session forget [options] ID",
     discussion: """
       Examples:

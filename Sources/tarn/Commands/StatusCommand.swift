@@ -9,7 +9,7 @@ import TarnRuntime
 struct StatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Show how mirrors are, also beside a running sync.",
+    abstract: "Show the state of mirrors, even while a sync is running.",
     usage: "tarn status [options] [MIRROR...]",
     discussion: """
       Examples:
@@ -18,28 +18,37 @@ struct StatusCommand: ParsableCommand {
         tarn status --check --max-age 26h        for monitoring: 0 or 3
         tarn status --check --format nagios      a plugin of Nagios or Icinga: 0 to 3
         tarn status --json | jq '.mirrors[].state'
-        tarn status sub/file.iso                 the mirror that it lies in
+        tarn status sub/file.iso                 the mirror that holds this file
 
-      --check tells each mirror that is not good, and why. It is late when its last success is too old, clock when \
-      that lies in the future, failing when its last pass failed or left files undone, held when deletions wait for \
-      approval, interrupted when its last pass was ended and files are missing. For Nagios late and clock are critical \
-      (2), the others a warning (1); 3 is a mirror that cannot be looked at. Without names it leaves out mirrors whose settings say dry-run, for their passes bring nothing into sync, and those that the settings name no more.
+      --check gives each mirror one of these verdicts:
+        late          its last success is older than --max-age, or there was none
+        clock         its last success lies in the future
+        failing       its last pass failed, or left files undone
+        held          deletions wait for approval
+        interrupted   its last pass was stopped, and files are missing
+        good          none of these
+
+      For Nagios, late and clock are critical (2), and the others but good are a warning (1). A mirror that \
+      cannot be looked at is unknown (3). Without names, --check leaves out mirrors with dry-run in their \
+      settings, and mirrors that the settings no longer name.
       """)
 
   enum CheckFormat: String, CaseIterable, ExpressibleByArgument { case text, nagios }
 
-  @Flag(help: "Print one line, or one for each mirror that is not good; end with 3 then.")
+  @Flag(
+    help: "Print one line for each mirror that is not good, and end with 3. If all are good, print one line.")
   var check = false
-  @Option(help: ArgumentHelp("How --check prints: text or nagios.", valueName: "name"))
+  @Option(help: ArgumentHelp("With --check: print text, or nagios for a plugin.", valueName: "name"))
   var format = CheckFormat.text
   @Option(
     help: ArgumentHelp(
-      "How old is too old for --check: 90m, 24h, 7d; 24h unless given.", valueName: "duration"))
+      "With --check: a mirror is late if its last success is older, such as 90m or 7d. Default: 24h.",
+      valueName: "duration"))
   var maxAge: String?
-  @Flag(help: "Print again each second, until q or Ctrl-C.") var watch = false
+  @Flag(help: "Refresh the output every second, until q or Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
   enum Shown: ShownOptions {
-    static let verbose: String? = "Say more: options, all transfers and all problems."
+    static let verbose: String? = "Print options, all transfers and all problems too."
   }
   @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .mirror) var mirrors:
@@ -50,10 +59,10 @@ struct StatusCommand: ParsableCommand {
       throw ValidationError(
         "--max-age: '\(Printable.escape(maxAge))' is not a duration such as 90m, 24h or 7d")
     }
-    if check, watch { throw ValidationError("--check and --watch exclude each other") }
+    if check, watch { throw ValidationError("--check and --watch cannot be combined") }
     if maxAge != nil, !check { throw ValidationError("--max-age goes with --check") }
     if format == .nagios, !check { throw ValidationError("--format nagios goes with --check") }
-    if format == .nagios, common.json { throw ValidationError("--format and --json exclude each other") }
+    if format == .nagios, common.json { throw ValidationError("--format and --json cannot be combined") }
   }
 
   func run() throws {

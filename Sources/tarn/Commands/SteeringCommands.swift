@@ -11,14 +11,14 @@ struct SteeringTargets: ParsableArguments {
   @Flag(help: "All mirrors of the agent.") var all = false
   @Argument(
     help: ArgumentHelp(
-      "Mirrors, MIRROR:PATH for one transfer, session:ID or session:ID/TASK.", valueName: "target"),
+      "A mirror, MIRROR:PATH for one transfer, session:ID or session:ID/TASK.", valueName: "target"),
     completion: .target)
   var targets: [String] = []
 
   func validate() throws {
     guard targets.isEmpty == all else {
       throw ValidationError(
-        all ? "--all and single mirrors exclude each other" : "say which mirrors are meant, or --all")
+        all ? "--all and single mirrors cannot be combined" : "say which mirrors are meant, or --all")
     }
   }
 }
@@ -103,7 +103,7 @@ struct Steering {
       }
       if change != nil {
         throw PassFailure(
-          .usage, code: "usage", "\(Printable.escape(word)): --first and --keep are of sessions",
+          .usage, code: "usage", "\(Printable.escape(word)): --first and --keep are for tasks of sessions",
           hint: "name a task as session:ID/TASK")
       }
       try RawArguments.refuseOtherBytes(
@@ -155,12 +155,13 @@ struct Steering {
     switch verb {
     case .resume, .retry, .sync, .prioritize:
       failure.hint =
-        "for a pass now, which needs no agent: \(sync); for passes by themselves: \(AgentText.start)"
+        "for a pass now, without an agent: \(sync); for passes on schedule: \(AgentText.start)"
     case .pause:
       failure.hint =
-        "without an agent no pass begins but by 'tarn sync' and by timers; to start one: \(AgentText.start)"
+        "without an agent, only 'tarn sync' and timers begin passes; to start an agent: \(AgentText.start)"
     case .cancel:
-      failure.hint = "a pass without an agent ends by Ctrl-C where it runs; 'tarn status' tells its process"
+      failure.hint =
+        "to end a pass without an agent, press Ctrl-C where it runs; 'tarn status' names its process"
     case .approve: break
     }
     return failure
@@ -197,7 +198,7 @@ struct Steering {
 struct PauseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause",
-    abstract: "Let the agent leave mirrors alone until 'tarn resume'.",
+    abstract: "Pause mirrors until 'tarn resume'.",
     usage: """
       tarn pause [options] TARGET...
       tarn pause [options] --all
@@ -209,7 +210,7 @@ struct PauseCommand: ParsableCommand {
         tarn pause --all
         tarn pause iso:debian.iso    one transfer; the others go on
 
-      What is at work ends; what was fetched is kept. A pause outlives the agent.
+      A pass at work ends, and the agent keeps what it has downloaded. A pause outlives the agent.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
   @OptionGroup var words: SteeringTargets
@@ -221,7 +222,7 @@ struct PauseCommand: ParsableCommand {
 struct ResumeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume",
-    abstract: "Let the agent go on with paused mirrors.",
+    abstract: "Resume paused mirrors.",
     usage: """
       tarn resume [options] TARGET...
       tarn resume [options] --all
@@ -242,7 +243,7 @@ struct ResumeCommand: ParsableCommand {
 struct RetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry",
-    abstract: "Let the agent try failed mirrors now, without waiting.",
+    abstract: "Try failed mirrors now, without waiting.",
     usage: """
       tarn retry [options] TARGET...
       tarn retry [options] --all
@@ -250,10 +251,10 @@ struct RetryCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn retry iso
-        tarn retry iso:debian.iso    without the pause after its last failure
+        tarn retry iso:debian.iso    this transfer now
 
-      One transfer is tried in the pass at work, also after 'tarn cancel', and else in the next pass, which begins \
-      at once; the answer says which.
+      The current pass tries a single transfer again, even after 'tarn cancel'. If no pass is running, one \
+      begins at once. The answer says which.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
   @OptionGroup var words: SteeringTargets
@@ -265,7 +266,7 @@ struct RetryCommand: ParsableCommand {
 struct CancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel",
-    abstract: "Let the agent end the passes of mirrors that are at work.",
+    abstract: "End the current passes of mirrors.",
     usage: """
       tarn cancel [options] TARGET...
       tarn cancel [options] --all
@@ -273,12 +274,12 @@ struct CancelCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn cancel iso
-        tarn cancel iso:debian.iso   one transfer of the pass at work
+        tarn cancel iso:debian.iso   one transfer of the current pass
         tarn cancel --keep session:backup/3
 
-      What was fetched is kept, and the next pass, which comes as planned, goes on there.
+      The agent keeps what it has downloaded. The next pass comes as planned, and resumes there.
       """)
-  @Flag(help: "A task of a session: what was fetched of it stays.") var keep = false
+  @Flag(help: "For a task of a session: keep what was downloaded.") var keep = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @OptionGroup var words: SteeringTargets
 
@@ -293,23 +294,23 @@ struct CancelCommand: ParsableCommand {
 struct PrioritizeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prioritize",
-    abstract: "Give mirrors more or less of the agent's turns.",
+    abstract: "Give mirrors more or fewer of the agent's turns.",
     usage: "tarn prioritize [options] TARGET...",
     discussion: """
       Examples:
-        tarn prioritize iso                 four turns to one of the others
-        tarn prioritize --priority low iso  when nobody else waits
+        tarn prioritize iso                 four turns for each turn of the others
+        tarn prioritize --priority low iso  only when no other mirror waits
         tarn prioritize --priority normal iso
-        tarn prioritize iso:debian.iso      it gets the next connection
+        tarn prioritize iso:debian.iso      this file gets the next connection
         tarn prioritize --first session:backup/3
       """)
-  @Option(help: ArgumentHelp("high, normal or low; high without it.", valueName: "priority")) var priority:
+  @Option(help: ArgumentHelp("high, normal or low. Default: high.", valueName: "priority")) var priority:
     ControlCommand.Priority?
-  @Flag(help: "A task of a session: before all others of its priority.") var first = false
+  @Flag(help: "For a task of a session: put it before all others of its priority.") var first = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
     help: ArgumentHelp(
-      "Mirrors, MIRROR:PATH for one transfer, session:ID or session:ID/TASK.", valueName: "target"),
+      "A mirror, MIRROR:PATH for one transfer, session:ID or session:ID/TASK.", valueName: "target"),
     completion: .target)
   var targets: [String]
 
@@ -341,19 +342,20 @@ extension ControlCommand.Priority: ExpressibleByArgument {}
 struct LimitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "limit",
-    abstract: "Limit the rate of all mirrors of the agent, from now on.",
+    abstract: "Limit the rate of all mirrors of the agent together.",
     usage: "tarn limit [options] RATE",
     discussion: """
       Examples:
         tarn limit 2MiB/s
         tarn limit off
-        tarn limit settings      what the settings say again
+        tarn limit settings      back to the settings
 
-      One mirror alone is limited by limit-rate in its settings, or by 'tarn sync --limit-rate'. It holds until the settings' timetable comes to its next row, they are changed, or the agent ends.
+      The limit holds until the timetable of the settings reaches its next row, the settings change, or the agent \
+      ends. To limit a single mirror, use limit-rate in its settings, or 'tarn sync --limit-rate'.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("Such as 2MiB/s, off or settings.", valueName: "rate")) var words: [String] =
-    []
+  @Argument(help: ArgumentHelp("A rate such as 2MiB/s, off or settings.", valueName: "rate"))
+  var words: [String] = []
 
   private var rate: String { words.first ?? "" }
 
@@ -392,16 +394,18 @@ struct LimitCommand: ParsableCommand {
 struct ReloadCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload",
-    abstract: "Let the agent read its settings again.",
+    abstract: "Make the agent read its settings again.",
     usage: "tarn reload [options]",
     discussion: """
       Examples:
         tarn reload
 
-      It returns when the new settings hold. With an error in them the old ones go on, and it ends with 78; so it is \
-      where tarn.toml or conf.d, read before, is gone: leave an empty one to take all of it out. \
-      Mirrors whose settings did not change are not disturbed. \
-      The folder of one that was taken out stays, until 'tarn forget FOLDER'.
+      The command returns when the new settings hold. If they have an error, the old settings stay in force, and \
+      the command ends with 78. A tarn.toml or conf.d that the agent has read and that is now missing is an error \
+      too. To take out everything in it, leave it empty.
+
+      A mirror whose settings did not change is not disturbed. The folder of a mirror that you took out stays as \
+      it is. 'tarn forget FOLDER' removes its record and its trash.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
 
@@ -415,12 +419,13 @@ struct ReloadCommand: ParsableCommand {
       for problem in answer.problems { session.console.message(Self.lines(problem)) }
       if !answer.isTaken {
         session.console.message(
-          session.messageStyle.paint("tarn:", .bad) + " the settings were not taken; the old ones go on")
+          session.messageStyle.paint("tarn:", .bad)
+            + " the settings were not taken; the old ones stay in force")
       } else if !session.isQuiet {
         session.console.data(Self.summary(answer))
         for folder in answer.left ?? [] {
           session.console.data(
-            "\(ShellWord.quote(folder)) stays as it is: the settings name it no more; "
+            "\(ShellWord.quote(folder)) stays as it is: the settings no longer name it; "
               + Tarn.stepsIfLeft(folder))
         }
       }

@@ -15,20 +15,24 @@ struct SyncCommand: ParsableCommand {
       Examples:
         tarn sync https://example.org/iso/SHA256SUMS /srv/iso
         tarn sync --delete --exclude '*.tmp' https://example.org/pub/ pub
-        tarn sync /srv/iso            again: feed and options are remembered
+        tarn sync /srv/iso            again, with the same feed and options
         tarn sync --once --limit-rate 1MiB/s /srv/iso
         tarn sync                     the mirror you are in, or all known ones
 
-      What is fetched is verified before it appears under its name. An interrupted sync goes on \
-      where it was. Options given again replace the remembered ones; 'tarn config show MIRROR' lists \
-      these, 'tarn config unset MIRROR OPTION' takes them back, and --once remembers none.
+      A file appears under its name only when it is whole and verified. An interrupted sync resumes where it \
+      stopped.
+
+      A mirror that no settings name remembers its options. An option that you give again replaces the remembered \
+      one. 'tarn config show MIRROR' lists them, 'tarn config unset MIRROR OPTION' takes one back. With --once the \
+      mirror remembers none.
       """)
 
   @OptionGroup var flags: PassFlags
-  @Flag(help: "The options hold for this pass only: none is remembered.") var once = false
-  @Flag(name: [.customShort("n"), .long], help: "Show what would be done; change nothing.") var dryRun = false
+  @Flag(help: "Use the options for this pass only, and remember none.") var once = false
+  @Flag(name: [.customShort("n"), .long], help: "Show what would be done, as 'tarn plan' does.") var dryRun =
+    false
   enum Shown: ShownOptions {
-    static let verbose: String? = "Say more: each file."
+    static let verbose: String? = "Print each file too."
   }
   @OptionGroup var common: CommonOptions<Shown>
   @Argument(
@@ -38,7 +42,7 @@ struct SyncCommand: ParsableCommand {
   func validate() throws {
     if once, flags.folder.changeFeed {
       throw ValidationError(
-        "--once and --change-feed exclude each other: the mirror follows the new feed from now on")
+        "--once and --change-feed cannot be combined: the mirror follows the new feed from now on")
     }
   }
 

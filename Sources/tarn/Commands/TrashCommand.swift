@@ -4,7 +4,7 @@ import ArgumentParser
 struct TrashCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trash",
-    abstract: "List, restore or remove what was deleted or replaced.",
+    abstract: "List, restore or remove deleted and replaced files.",
     discussion: """
       Examples:
         tarn trash list /srv/iso

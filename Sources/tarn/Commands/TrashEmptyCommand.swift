@@ -8,15 +8,15 @@ import TarnRuntime
 struct TrashEmptyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "empty",
-    abstract: "Remove files of the trash for good.",
+    abstract: "Remove files from the trash for good.",
     usage: "tarn trash empty [options] MIRROR [NAME...]",
     discussion: """
       Examples:
-        tarn trash empty /srv/iso             all of them, after a question
-        tarn trash empty -y /srv/iso          without one
-        tarn trash empty /srv/iso 1a2b3c4d    this one
+        tarn trash empty /srv/iso             all files; asks first
+        tarn trash empty -y /srv/iso          all files, without asking
+        tarn trash empty /srv/iso 1a2b3c4d    one file
 
-      What comes to the trash after the question stays there. A path means every file that had it.
+      A file that reaches the trash after the question stays there. A path means every file that had it.
       """)
 
   @OptionGroup var record: StateOption
@@ -27,7 +27,7 @@ struct TrashEmptyCommand: ParsableCommand {
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
   @Argument(
-    help: ArgumentHelp("Ids or the front of them, or paths; all without any.", valueName: "name"),
+    help: ArgumentHelp("Ids, beginnings of ids, or paths. Default: all files.", valueName: "name"),
     completion: .trashed)
   var names: [String] = []
 
@@ -63,7 +63,7 @@ struct TrashEmptyCommand: ParsableCommand {
     guard session.mayAsk else {
       throw PassFailure(
         .usage, code: "not-asked", "cannot ask whether to remove files for good",
-        hint: "say it with --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
+        hint: "give --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
     }
     let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     let files =

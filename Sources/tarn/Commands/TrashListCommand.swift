@@ -7,15 +7,16 @@ import TarnRuntime
 struct TrashListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: "List what is in the trash.",
+    abstract: "List the files in the trash.",
     usage: "tarn trash list [options] MIRROR",
     discussion: """
       Examples:
         tarn trash list /srv/iso
         tarn trash list --json /srv/iso | jq -r '.files[].path'
 
-      What Tarn placed is removed for good by the first pass after the time under UNTIL: after seven days, or as \
-      --keep-trash and the setting keep-trash say. What you wrote stays until 'tarn trash empty'.
+      The first pass after the time under UNTIL removes a file that Tarn placed. That time is seven days away, \
+      unless --keep-trash or the setting keep-trash says otherwise. A file that you wrote or edited stays until \
+      'tarn trash empty'.
       """)
 
   @OptionGroup var record: StateOption

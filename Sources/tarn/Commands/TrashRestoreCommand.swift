@@ -7,26 +7,27 @@ import TarnRuntime
 struct TrashRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Put files of the trash back.",
+    abstract: "Put files back from the trash.",
     usage: "tarn trash restore [options] MIRROR NAME...",
     discussion: """
       Examples:
-        tarn trash restore /srv/iso 1a2b3c4d                  where it was
-        tarn trash restore /srv/iso a.iso b.iso               several, in their order
+        tarn trash restore /srv/iso 1a2b3c4d                  at its old place
+        tarn trash restore /srv/iso a.iso b.iso               several, in this order
         tarn trash restore /srv/iso notes.txt --to mine.txt   under another name
 
-      A file that stands there already is never replaced. Where the next pass would put the feed's version back, \
-      nothing is restored: give --to, or sync with --local-changes keep before. The first one that cannot be restored ends \
-      the command.
+      The command never replaces a file. It refuses if the next pass would put the feed's version back. Give --to \
+      then, or sync with '--local-changes keep' first. The command stops at the first file that it cannot restore.
       """)
 
-  @Option(help: ArgumentHelp("Where to, in the mirror; for one file.", valueName: "path")) var to: String?
+  @Option(
+    help: ArgumentHelp("For a single file: where to put it, as a path in the mirror.", valueName: "path"))
+  var to: String?
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
   var mirror: String
   @Argument(
-    help: ArgumentHelp("An id or the front of it, from 'tarn trash list', or a path.", valueName: "name"),
+    help: ArgumentHelp("An id from 'tarn trash list', the beginning of one, or a path.", valueName: "name"),
     completion: .trashed)
   var names: [String]
 

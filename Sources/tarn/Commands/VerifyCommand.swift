@@ -8,20 +8,20 @@ import TarnRuntime
 struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
-    abstract: "Read every file again and compare it with the record; no network.",
+    abstract: "Read every file and compare it with the record, without the network.",
     usage: "tarn verify [options] MIRROR",
     discussion: """
       Examples:
         tarn verify /srv/iso
-        tarn verify --repair /srv/iso     then fetch what is damaged or missing
+        tarn verify --repair /srv/iso     then download damaged and missing files
       """)
 
   static let schema = "tarn-verify/1"
 
-  @Flag(help: "Sync afterwards; damaged files are fetched again.") var repair = false
+  @Flag(help: "Sync afterwards: download damaged and missing files again.") var repair = false
   @OptionGroup var record: StateOption
   enum Shown: ShownOptions {
-    static let verbose: String? = "Say more: each finding as it is made."
+    static let verbose: String? = "Print each finding as it is made."
   }
   @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)

@@ -92,7 +92,7 @@ extension Doctor {
       findings.append(
         Finding(
           .problem, .feed, of: patient.name,
-          "\(origin) wants a password, or does not take it (\(head.status))",
+          "\(origin) asks for a password, or rejects it (\(head.status))",
           mend: "tarn config show \(name); set netrc-file or header-file"))
     default:
       findings.append(

@@ -110,7 +110,7 @@ extension Doctor {
     "vfat": names, "exfat": names, "msdos": names,
   ]
   private static let elsewhere =
-    "what other machines change there is not told, and the record is not safe on it"
+    "it does not report what other machines change, and the record is not safe on it"
   private static let names =
     "names that differ only in case are one file there, and some names cannot be stored"
   private static let behind = "what a power cut leaves there depends on the program behind it"
@@ -156,7 +156,7 @@ extension Doctor {
   private func space(_ patient: Patient) -> Finding {
     var status = statvfs()
     guard statvfs(patient.folder, &status) == 0 else {
-      return Finding(.warning, .space, of: patient.name, "it cannot be told how much is free")
+      return Finding(.warning, .space, of: patient.name, "the free space is unknown")
     }
     let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
     let document = try? session.tarn.status(folder: patient.folder, state: patient.state, problemLimit: 0)
@@ -170,14 +170,14 @@ extension Doctor {
     if free < pending || free == 0 {
       return Finding(
         .problem, .space, of: patient.name,
-        "\(Units.show(free)) are free, and \(Units.show(pending)) are to come", mend: see)
+        "\(Units.show(free)) are free, and \(Units.show(pending)) are still to be downloaded", mend: see)
     }
     let reserve = ((try? patient.settings?.options.policy())?.reserve ?? PassPolicy().reserve)
       .bytes(ofTotal: UInt64(status.f_blocks) * UInt64(status.f_frsize))
     if free - pending < reserve {
       return Finding(
         .warning, .space, of: patient.name,
-        "\(Units.show(free)) are free, \(Units.show(pending)) are to come, and \(Units.show(reserve)) stay free (reserve)",
+        "\(Units.show(free)) are free, \(Units.show(pending)) are still to be downloaded, and \(Units.show(reserve)) stay free (reserve)",
         mend: see)
     }
     let rest = pending > 0 ? ", \(Units.show(pending)) to come" : ""

@@ -134,7 +134,7 @@ struct UnitState: Equatable {
     guard isEnabled else {
       return [
         Finding(
-          .warning, .unit, "\(name) runs, and does not begin by itself after a restart of the machine",
+          .warning, .unit, "\(name) runs, but does not start when the machine boots",
           mend: "\(control) enable tarn")
       ]
     }

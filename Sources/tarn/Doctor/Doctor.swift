@@ -78,7 +78,7 @@ struct Doctor {
         findings.append(
           Finding(
             .warning, .settings,
-            "only by command, without every or schedule: \(idle.joined(separator: ", "))",
+            "only on command, without every or schedule: \(idle.joined(separator: ", "))",
             mend: "write every = \"1h\" below [mirror.\(idle[0])]; then: tarn reload"))
       }
     }
@@ -111,7 +111,7 @@ struct Doctor {
       return [
         AgentLink.wasSilent.withLock { $0 }
           ? Finding(.problem, .agent, "it does not answer", mend: "tarn status; its log may say more")
-          : Finding(.warning, .agent, "none runs, so no mirror is followed by itself", mend: start)
+          : Finding(.warning, .agent, "none runs, so no mirror is kept current on schedule", mend: start)
       ]
     }
     let troubles = (agent.troubles ?? []).map { Finding(.problem, .agent, $0.message, mend: $0.hint) }
@@ -119,7 +119,7 @@ struct Doctor {
     guard agent.rejected.isEmpty else {
       return [
         Finding(
-          .problem, .agent, "newer settings were rejected, and the old ones go on",
+          .problem, .agent, "newer settings were rejected, and the old ones stay in force",
           mend: agent.settingsCheck ?? "tarn config check")
       ]
     }
@@ -160,7 +160,7 @@ struct Doctor {
     else { return Finding(.ok, .clock, session.now.rfc3339) }
     guard said.text.hasPrefix("yes") else {
       return Finding(
-        .warning, .clock, "nothing sets this machine's clock by the network",
+        .warning, .clock, "nothing synchronises this machine's clock with the network",
         mend: "sudo timedatectl set-ntp true, which needs a package such as systemd-timesyncd")
     }
     return Finding(.ok, .clock, "\(session.now.rfc3339), set by the network")

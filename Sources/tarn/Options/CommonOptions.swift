@@ -38,8 +38,8 @@ struct CommonOptions<Shown: ShownOptions>: ParsableArguments, CommonValues {
   @Flag(help: "Print JSON, for programs.") var json = false
   @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.") var quiet = false
   @Flag(name: .shortAndLong, help: Self.help(Shown.verbose)) var verbose = false
-  @Option(help: ArgumentHelp("Colour.", valueName: "when")) var color = ColorChoice.auto
-  @Flag(help: "Never ask.") var noInput = false
+  @Option(help: ArgumentHelp("When to use colour.", valueName: "when")) var color = ColorChoice.auto
+  @Flag(help: "Never ask a question.") var noInput = false
   @Flag(name: .shortAndLong, help: Self.help(Shown.asks ? "Answer every question with yes." : nil)) var yes =
     false
   @Option(
@@ -55,14 +55,14 @@ struct CommonOptions<Shown: ShownOptions>: ParsableArguments, CommonValues {
   func validate() throws {
     if config?.isEmpty == true { throw ValidationError("--config: a file is expected") }
     if socket?.isEmpty == true { throw ValidationError("--socket: a path is expected") }
-    if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+    if quiet, verbose { throw ValidationError("--quiet and --verbose cannot be combined") }
   }
 }
 
 /// The directory of a mirror's record, for commands on an existing mirror.
 struct StateOption: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Where the mirror's record is, if not in the folder.", valueName: "dir"),
+    help: ArgumentHelp("The state directory of the mirror, if it is not in the folder.", valueName: "dir"),
     completion: .directory)
   var state: String?
 }

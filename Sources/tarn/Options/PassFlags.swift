@@ -48,43 +48,49 @@ struct PassFlags: ParsableArguments {
 struct SelectionFlags: ParsableArguments {
   @Option(
     name: .pass(.include),
-    help: ArgumentHelp("Only paths that match, as in .gitignore; repeatable.", valueName: "pattern"))
+    help: ArgumentHelp("Mirror only paths that match, as in .gitignore. Repeatable.", valueName: "pattern"))
   var include: [String] = []
-  @Option(name: .pass(.exclude), help: ArgumentHelp("No paths that match; repeatable.", valueName: "pattern"))
+  @Option(
+    name: .pass(.exclude),
+    help: ArgumentHelp("Leave out paths that match. Repeatable.", valueName: "pattern"))
   var exclude: [String] = []
   @Option(
     name: .pass(.keep), parsing: .unconditional,
-    help: ArgumentHelp("Of RSS, Atom and JSON Feed: the newest n files; all for no limit.", valueName: "n"))
+    help: ArgumentHelp(
+      "Keep the newest n files of an RSS, Atom or JSON feed; all removes the limit.", valueName: "n"))
   var keep: String?
   @Option(
     name: .pass(.maxAge), parsing: .unconditional,
-    help: ArgumentHelp("Of these, none older than a span such as 90d; off for no limit.", valueName: "span"))
+    help: ArgumentHelp(
+      "Keep only younger files of such a feed, such as 90d; off removes the limit.", valueName: "span"))
   var maxAge: String?
   @Option(
     name: .pass(.template),
     help: ArgumentHelp(
-      "How new files of these are named: \(NameTemplate.fields).", valueName: "text"))
+      "Name new files of such a feed after this template: \(NameTemplate.fields).", valueName: "text"))
   var template: String?
   @Option(
     name: .pass(.publishLast),
-    help: ArgumentHelp("Files that name others, put in place after them; repeatable.", valueName: "pattern"))
+    help: ArgumentHelp(
+      "Put matching files in place after all others. Repeatable. Default: well-known index files.",
+      valueName: "pattern"))
   var publishLast: [String] = []
   @Flag(
     name: .pass(.keepList), inversion: .prefixedNo,
     help:
-      "Keep a checksum list beside the files that it names, and put it in place after them; on unless it is turned off."
+      "Keep a checksum list beside the files that it names, and publish it after them. Default: --keep-list."
   )
   var keepList: Bool?
   @Flag(
     name: .pass(.portableNames), inversion: .prefixedNo,
     help:
-      "Refuse names that other systems cannot store; the names that files of podcasts get are changed to fit, unless it is off."
+      "Refuse names that other systems cannot store. Default: only change the names that Tarn makes for podcasts."
   )
   var portableNames: Bool?
   @Option(
     name: .pass(.format),
     help: ArgumentHelp(
-      "Read the feed as \(FormatChoice.words); links: those of a web page that lead below it.",
+      "Read the feed as \(FormatChoice.words). links: the links of a web page that lead below it. Default: auto.",
       valueName: "name"),
     completion: .list(FormatChoice.allCases.map(\.rawValue)))
   var format: String?
@@ -108,27 +114,30 @@ struct SelectionFlags: ParsableArguments {
 struct FolderPolicyFlags: ParsableArguments {
   @Flag(
     name: .pass(.delete), inversion: .prefixedNo,
-    help: "Move to the trash what a complete feed no longer names.")
+    help: "Move files to the trash that a complete feed no longer names. Default: --no-delete.")
   var delete: Bool?
   @Option(
     name: .pass(.deleteLimit), parsing: .unconditional,
     help: ArgumentHelp(
-      "Hold deletions beyond so many lost files in 24 hours: 10%, a number, or off.", valueName: "limit"))
+      "Hold deletions beyond this many lost files in 24 hours: a share, a number or off. Default: 10%.",
+      valueName: "limit"))
   var deleteLimit: String?
   @Option(
     name: .pass(.keepTrash),
     help: ArgumentHelp(
-      "Keep deleted and replaced files so long, such as 7d; all for ever.", valueName: "span"))
+      "Keep deleted and replaced files this long, or all for ever. Default: 7d.", valueName: "span"))
   var keepTrash: String?
   @Option(
     name: .pass(.localChanges),
     help: ArgumentHelp(
-      "What to do with edited or vanished files: restore, keep or report.", valueName: "what"),
+      "What to do with edited or deleted files: restore, keep or report. "
+        + "Default: restore; for RSS, Atom and JSON Feed, keep.", valueName: "what"),
     completion: .list(PassPolicy.LocalChanges.allCases.map(\.rawValue)))
   var localChanges: String?
   @Option(
     name: .pass(.reserve),
-    help: ArgumentHelp("Leave so much of the file system free, such as 10GiB or 1%.", valueName: "size"))
+    help: ArgumentHelp(
+      "Leave this much of the file system free, such as 10GiB. Default: 1%.", valueName: "size"))
   var reserve: String?
 
   var given: [PassOptions.Name: [String]] {
@@ -144,12 +153,14 @@ struct FolderPolicyFlags: ParsableArguments {
 
 struct FolderFlags: ParsableArguments {
   @OptionGroup var policy: FolderPolicyFlags
-  @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
-  @Flag(help: "Make a mirror anew whose folder is gone; all of it is fetched again.") var recreate = false
+  @Flag(help: "Take a folder that is not empty. Files that match the feed become the mirror's.")
+  var adopt = false
+  @Flag(help: "Make the mirror anew if its folder is gone. Everything is downloaded again.") var recreate =
+    false
   @Flag(help: "Follow another feed from now on.") var changeFeed = false
   @Option(
     help: ArgumentHelp(
-      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
+      "Keep the mirror's state in this directory, on the same file system.", valueName: "dir"),
     completion: .directory)
   var state: String?
 
@@ -159,47 +170,53 @@ struct FolderFlags: ParsableArguments {
 struct NetworkFlags: ParsableArguments {
   @Option(
     name: .pass(.connections), parsing: .unconditional,
-    help: ArgumentHelp("Connections in all, 1 to 256.", valueName: "n"))
+    help: ArgumentHelp("Use at most n connections, 1 to 256. Default: 16.", valueName: "n"))
   var connections: String?
   @Option(
     name: .pass(.connectionsPerHost), parsing: .unconditional,
     help: ArgumentHelp(
-      "Connections to one host, 1 to 64; over HTTP/2 files of up to 64 KiB share one's place.",
+      "Use at most n connections to one host, 1 to 64. Over HTTP/2, files of up to 64 KiB share one. "
+        + "Default: 6.",
       valueName: "n"))
   var connectionsPerHost: String?
   @Option(
     name: .pass(.retries), parsing: .unconditional,
-    help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
+    help: ArgumentHelp("Try a transfer n more times after it fails, 0 to 100. Default: 5.", valueName: "n"))
   var retries: String?
   @Option(
     name: .pass(.limitRate),
-    help: ArgumentHelp("Bytes per second, such as 2MiB/s, or off.", valueName: "rate"))
+    help: ArgumentHelp("Limit the rate, such as 2MiB/s; off removes the limit.", valueName: "rate"))
   var limitRate: String?
   @Option(
     name: .pass(.headerFile),
-    help: ArgumentHelp("Send these 'Name: value' lines, to the feed's own host only.", valueName: "file"),
+    help: ArgumentHelp(
+      "Send the 'Name: value' lines of this file, to the feed's host only.", valueName: "file"),
     completion: .file())
   var headerFile: String?
   @Option(
-    name: .pass(.cookies), help: ArgumentHelp("Send cookies of a Netscape cookie file.", valueName: "file"),
+    name: .pass(.cookies),
+    help: ArgumentHelp("Send the cookies of a Netscape cookie file.", valueName: "file"),
     completion: .file())
   var cookies: String?
   @Flag(name: .pass(.netrc), inversion: .prefixedNo, help: "Take names and passwords from ~/.netrc.")
   var netrc: Bool?
   @Option(
-    name: .pass(.netrcFile), help: ArgumentHelp("Take them from this file.", valueName: "file"),
+    name: .pass(.netrcFile),
+    help: ArgumentHelp("Take names and passwords from this file.", valueName: "file"),
     completion: .file())
   var netrcFile: String?
   @Option(
-    name: .pass(.cacert), help: ArgumentHelp("Trust these certificate authorities (PEM).", valueName: "file"),
+    name: .pass(.cacert),
+    help: ArgumentHelp("Trust the certificate authorities in this PEM file.", valueName: "file"),
     completion: .file())
   var cacert: String?
   @Option(
-    name: .pass(.proxy), help: ArgumentHelp("http://host:port or socks5h://host:port.", valueName: "url"))
+    name: .pass(.proxy),
+    help: ArgumentHelp("Use a proxy: http://host:port or socks5h://host:port.", valueName: "url"))
   var proxy: String?
   @Option(
     name: .pass(.userAgent),
-    help: ArgumentHelp("What servers are told who asks, in place of tarn/VERSION.", valueName: "text"))
+    help: ArgumentHelp("Send this user agent. Default: tarn/VERSION.", valueName: "text"))
   var userAgent: String?
 
   var given: [PassOptions.Name: [String]] {

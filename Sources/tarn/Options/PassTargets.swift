@@ -156,7 +156,7 @@ struct PassTargets {
       AgentLink(session.sources).name(of: request.folder, session) == nil
     else { return false }
     session.say(
-      "\(ShellWord.quote(request.folder)) is left out: the settings name it no more; "
+      "\(ShellWord.quote(request.folder)) is left out: the settings no longer name it; "
         + Tarn.stepsIfLeft(request.folder))
     return true
   }
@@ -168,7 +168,7 @@ struct PassTargets {
       (try? session.tarn.remembered(folder: request.folder, state: request.state))?.feed == "-"
     else { return false }
     let folder = ShellWord.quote(request.folder)
-    session.say("\(folder) is left out: its feed comes by standard input ('tarn sync - \(folder) < FILE')")
+    session.say("\(folder) is left out: its feed comes from standard input ('tarn sync - \(folder) < FILE')")
     return true
   }
 

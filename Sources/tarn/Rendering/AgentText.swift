@@ -37,7 +37,7 @@ enum AgentText {
         SettingsReport.atLeast(agent.rejected.count) + Numbers.count(agent.rejected.count, "error")
       lines.append(
         style.paint("settings:", .bad)
-          + " newer ones were rejected for \(errors), the old ones go on: "
+          + " newer ones were rejected for \(errors), the old ones stay in force: "
           + (agent.settingsCheck.map(Message.safe) ?? check))
     }
     if !agent.needRestart.isEmpty {

@@ -12,7 +12,7 @@ enum ApprovalText {
     ]
     lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
     if paths.isEmpty, plan.count > 0 {
-      return lines + ["  which ones, only who may read the mirror's ledger can see"]
+      return lines + ["  only a user who may read the mirror's ledger sees which ones"]
     }
     let more = plan.count - min(paths.count, mostPaths)
     if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }
@@ -24,7 +24,7 @@ enum ApprovalText {
     if approval.isDeferred {
       return [
         style.paint("approved", .good)
-          + " plan \(Printable.escape(approval.plan)): it goes ahead as soon as the pass at work has ended",
+          + " plan \(Printable.escape(approval.plan)): it is carried out as soon as the current pass has ended",
         "to see whether it did: tarn status \(mirror)",
       ]
     }

@@ -73,7 +73,7 @@ struct MirrorCheck {
       }
       if document.feedBefore != nil {
         return
-          " (its feed is another one now, which was not read yet); expected within \(Durations.span(maxAge))"
+          " (its feed was changed, and the new one was not read yet); expected within \(Durations.span(maxAge))"
       }
       let state =
         document.state == "idle" && document.dryRun != true ? "" : "\(StatusText.word(document).text), "
@@ -154,7 +154,7 @@ struct StatusCheck {
   private var others: [String] {
     [
       leftOut > 0 ? "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)" : nil,
-      unnamed > 0 ? "\(Numbers.count(unnamed, "mirror")) left out, which the settings name no more" : nil,
+      unnamed > 0 ? "\(Numbers.count(unnamed, "mirror")) left out, which the settings no longer name" : nil,
     ].compactMap { $0 }
   }
 

@@ -48,7 +48,7 @@ enum StatusText {
       rows.append(("plan", Message.safe(last.message)))
     }
     if document.leftSettings == true {
-      rows.append(("settings", "name it no more: no pass or check of all mirrors takes it"))
+      rows.append(("settings", "no longer name it: passes and checks of all mirrors leave it out"))
     }
     if let failure = document.lastFailure { rows.append(("failure", Message.safe(failure))) }
     if let hint = hint(document) { rows.append(("hint", Message.safe(hint))) }
@@ -108,7 +108,8 @@ enum StatusText {
       let reason = document.watch.reason
       return reason.isEmpty ? "watched" : "watched; \(Message.safe(reason))"
     case "off": return "not watched: \(Message.safe(document.watch.reason))"
-    default: return "not watched, and looked at every few minutes: \(Message.safe(document.watch.reason))"
+    default:
+      return "not watched, and looked through every few minutes: \(Message.safe(document.watch.reason))"
     }
   }
 
@@ -470,7 +471,7 @@ enum StatusText {
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil || isYetToBegin(document) { return nil }
     if document.leftSettings == true {
-      return "tarn forget \(mirror), which the settings name no more; or to keep it: tarn sync \(mirror)"
+      return "tarn forget \(mirror), which the settings no longer name; or to keep it: tarn sync \(mirror)"
     }
     if document.awaitsReload == true { return "tarn reload" }
     if lacksSpace(document) { return "tarn trash empty \(mirror)" }

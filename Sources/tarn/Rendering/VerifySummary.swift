@@ -34,7 +34,7 @@ enum VerifySummary {
   ) -> [String] {
     let isLeft = report.leavesLocalChanges && !(report.missing.isEmpty && report.changed.isEmpty)
     var lines: [String] = []
-    if isLeft { lines.append("  what is missing or changed here stays so, as --local-changes says") }
+    if isLeft { lines.append("  what is missing or changed here stays as it is, because of --local-changes") }
     if !repairs, !isLeft || !report.damaged.isEmpty || !report.problems.isEmpty {
       lines.append("next: tarn verify --repair \(mirror)")
     }

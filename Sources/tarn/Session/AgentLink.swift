@@ -269,15 +269,15 @@ extension PassFailure {
     case .timedOut:
       self.init(
         .noAgent, code: PassFailure.silentAgent, "the agent at \(path) does not answer",
-        hint: "it may be stopped or hang: its log may say more, and a restart keeps what it knows")
+        hint: "it may be stopped, or it may hang: its log may say more, and a restart loses nothing")
     case .notATarn:
       self.init(
-        .noAgent, code: "not-an-agent", "what answers at \(path) is no agent of Tarn's",
+        .noAgent, code: "not-an-agent", "what answers at \(path) is not an agent of Tarn",
         hint: "is another program's socket there? give the right one with --socket")
     case .ended:
       self.init(
         .noAgent, code: "no-agent", "the agent at \(path) ended the connection before it answered",
-        hint: "it ends, or too many others are connected: try again in a moment")
+        hint: "it may be ending, or too many others are connected: try again in a moment")
     case .noSocket, .refused:
       self.init(.noAgent, code: "no-agent", "no agent answers at \(path)")
     }

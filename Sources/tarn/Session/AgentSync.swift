@@ -168,7 +168,7 @@ struct AgentSync {
       let word = ShellWord.quote(mirror)
       throw PassFailure(
         .noAgent, code: "no-agent",
-        "the agent ended while its pass of \(word) was waited for; what was fetched is kept",
+        "the agent ended while this command waited for its pass of \(word); what was fetched is kept",
         hint: "to go on without it: tarn sync \(word)")
     }
   }
@@ -177,7 +177,7 @@ struct AgentSync {
   private static func removed(_ mirror: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "no-such-mirror",
-      "\(Printable.escape(mirror)) was taken out of the agent's settings while its pass was waited for; what was fetched is kept",
+      "\(Printable.escape(mirror)) was taken out of the agent's settings while this command waited for its pass; what was fetched is kept",
       hint: "'tarn status' lists the mirrors; a folder is synced without an agent, too: tarn sync FOLDER")
   }
 

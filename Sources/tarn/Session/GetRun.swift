@@ -70,8 +70,8 @@ struct GetRun {
     case FolderFailure.Code.exists.rawValue:
       "--existing replace puts it in the place of that one, --existing keep-both gives it another name"
     case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
-      "-p makes the folders that are missing"
-    case "http-401", "http-403": "give what the server wants to see: --header-file FILE"
+      "-p creates missing folders"
+    case "http-401", "http-403": "give the credentials that the server asks for: --header-file FILE"
     case FolderFailure.Code.permission.rawValue: "give a folder that this user can write to: --to FOLDER/"
     case DownloadFailure.Code.lengthUnknown.rawValue: "give its digest: --sha256 HEX"
     default: nil

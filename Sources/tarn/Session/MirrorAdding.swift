@@ -68,7 +68,7 @@ struct MirrorAdding {
       wish.folder.contains("://")
     {
       throw PassFailure(
-        .usage, code: "usage", "the feed comes first, and the folder behind it",
+        .usage, code: "usage", "the feed comes first, and the folder after it",
         hint: "tarn add \(ShellWord.quote(wish.folder)) \(ShellWord.quote(wish.feed))")
     }
     guard wish.feed != "-", StandardInput.descriptor(wish.feed) == nil else {
@@ -327,10 +327,10 @@ struct AddReport: Encodable {
     }
     switch agent {
     case "reloaded":
-      lines.append("  the agent has it, and begins; look: tarn status \(ShellWord.quote(name))")
+      lines.append("  the agent has taken it up; to follow it: tarn status \(ShellWord.quote(name))")
     case "silent": lines.append("  the agent does not answer; when it does: tarn reload")
     default:
-      lines.append("no agent runs that would follow it; next: \(next ?? "tarn agent")")
+      lines.append("no agent runs to keep it current; next: \(next ?? "tarn agent")")
     }
     return lines
   }
