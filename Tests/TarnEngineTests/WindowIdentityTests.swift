@@ -27,7 +27,7 @@ import Testing
       item.position = position
       return .enclosure(item)
     }
-    for item in items { for source in item.sources { world.server.put(source.url, "x".bytes, etag: nil) } }
+    for item in items { for source in item.sources { world.server.put(source.url, "ID3".bytes, etag: nil) } }
   }
 
   /// A daily show whose feed holds today's episode, under one guid.
