@@ -81,6 +81,7 @@ extension Tarn {
     do throws(PassFailure) {
       return try withMirror(home) { mirror in
         try mirror.ledger.requireWhole()
+        try recover(mirror)
         var verification = verification(mirror.ledger, mirror.folder)
         verification.catalog = SQLiteCatalog(directory: home.stateDirectory)
         return try verification.run()

@@ -59,7 +59,7 @@ extension Pass {
         + "format = \"rss\" in its settings")
   }
 
-  /// Reports which items are taken for files that exist already, unless the last pass reported the same.
+  /// Reports which items are taken for files of others, unless the last pass reported the same.
   ///
   /// - Returns: a digest of these items, for the ledger; `nil` when there are none.
   private func tell(_ doubts: [WindowCatalog.Doubt]) throws -> String? {
@@ -73,7 +73,7 @@ extension Pass {
     let more = doubts.count - shown.count
     observer.notice(
       "taken-for-known",
-      "by guid or address some items are taken for files that are here already, although their title, date or address is another: "
+      "by guid or address some items are taken for files that are known already, although their title, date or address is another: "
         + shown.joined(separator: ", ") + (more > 0 ? ", and \(more) more" : ""))
     return digest
   }

@@ -295,7 +295,9 @@ final class Hop {
   // MARK: Decisions
 
   private func takeHead(_ head: ResponseHead) -> Bool {
-    if RedirectRule.isRedirect(head.status), let location = reader.location {
+    if RedirectRule.isRedirect(head.status), let location = reader.location,
+      !(exchange.request.keepsBody && RedirectRule.dropsBody(head.status))
+    {
       return redirect(to: location)
     }
     if (200..<300).contains(head.status), exchange.request.encoding == .refused,
@@ -337,8 +339,7 @@ final class Hop {
     }
     exchange.cookies.store(
       reader.cookies, from: exchange.url, now: client.clock.time)
-    // As in browsers (RFC 9110 15.4), only 307 and 308 repeat the body.
-    if ![307, 308].contains(reader.head.status) { exchange.becomesGet = true }
+    if RedirectRule.dropsBody(reader.head.status) { exchange.becomesGet = true }
     stage = .redirecting(target)
     return isWorthDraining(reader.head)
   }

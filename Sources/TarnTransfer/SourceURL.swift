@@ -208,6 +208,11 @@ enum RedirectRule {
     [301, 302, 303, 307, 308].contains(status)
   }
 
+  /// Returns whether the next request is a GET without the body. As in browsers (RFC 9110 15.4), only 307 and 308 repeat the body.
+  static func dropsBody(_ status: Int) -> Bool {
+    ![307, 308].contains(status)
+  }
+
   /// - Returns: why the hop is refused; `nil` when it is allowed.
   static func refusal(from: Origin, to: Origin) -> String? {
     if !to.scheme.isRemote { return "to a local file" }

@@ -1,4 +1,5 @@
 import Foundation
+import TarnConfig
 import Testing
 
 @testable import tarn
@@ -118,6 +119,61 @@ import Testing
     ("basic sentences stay", "basic sentences stay"), ("Basic dXNlcjpwYXNz", "Basic ***"),
   ]) func formsOfSecrets(_ text: String, _ clean: String) {
     #expect(Scrubber().clean(text) == clean)
+  }
+
+  /// An address at `/tarn` made the word unreadable everywhere.
+  @Test func theWordsOfHooksStayElsewhere() {
+    var scrubber = Scrubber()
+    scrubber.learn(.webhook(.url("http://h:8000/tarn")))
+    scrubber.learn(.webhook(.url("http://joe:pw@h/tarn?x")))
+    scrubber.learn(.ping(.url("https://h/hang/debian-12-netinst-amd64/IncomingWebhookConnector")))
+    scrubber.learn(.command(["/bin/sh", "-c", "notify-send tarn hang", "--name=mirror-of-debian-bookworm"]))
+    for text in [
+      "tarn: the hook hang of the mirror hangs", "debian-12-netinst-amd64 IncomingWebhookConnector",
+      "mirror-of-debian-bookworm notify-send --name=x", "feed = \"http://h:8000/tarn/SHA256SUMS\"",
+      "[hook.hang]", "http://h:8000/tarns",
+    ] { #expect(scrubber.clean(text) == text) }
+    #expect(scrubber.clean("webhook = \"http://h:8000/tarn\"") == "webhook = \"http://h:8000/***\"")
+    #expect(scrubber.clean("\"http://joe:pw@h/tarn?x\"") == "\"http://***@h/***?***\"")
+    #expect(
+      scrubber.clean("ping = 'https://h/hang/debian-12-netinst-amd64/IncomingWebhookConnector'")
+        == "ping = 'https://h/***'")
+    #expect(
+      scrubber.clean("command = [\"/bin/sh\", \"-c\", \"a \\\"b\\\" [c]\"]  # /etc/tarn/tarn.toml:3:11")
+        == "command = [\"/bin/sh\", ***]  # /etc/tarn/tarn.toml:3:11")
+    let alone = "command = [\"/bin/true\"]  # /x"
+    #expect(scrubber.clean(alone) == alone)
+    #expect(
+      scrubber.clean(alone + ", instead of [\"/bin/x\", \"a\"] from /y")
+        == "command = [\"/bin/true\", ***] from /y")
+  }
+
+  @Test(arguments: [
+    ("https://hooks.slack.com/services/T0000/B0000/x9KqPz3VbTn7LwYcR2mHdJs8", "x9KqPz3VbTn7LwYcR2mHdJs8"),
+    ("https://hc-ping.com/5f0c2b9e-7d41-4a3b-9c8e-1f2a3b4c5d6e", "5f0c2b9e-7d41-4a3b-9c8e-1f2a3b4c5d6e"),
+    (
+      "https://discord.com/api/webhooks/12345/aBcD-eFgH_iJkL9mN0pQrS-tUvWxYz12",
+      "aBcD-eFgH_iJkL9mN0pQrS-tUvWxYz12"
+    ),
+    ("https://api.telegram.org/bot123:ABC/sendMessage", "bot123:ABC"),
+    ("https://e.example/bot1:AAHdqTcvCHvGWJxfSeofSAsKPALDsaw/x", "AAHdqTcvCHvGWJxfSeofSAsKPALDsaw"),
+    ("https://e.example/x?key=open-sesame", "open-sesame"), ("https://joe:sesame@e.example/x", "sesame"),
+  ]) func theTokensOfHooksAreTakenOutEverywhere(_ address: String, _ token: String) {
+    for way in [
+      HookSettings.Way.webhook(.url(address)), .ping(.url(address)), .command(["/bin/curl", address]),
+      .command(["/bin/sh", "-c", "curl -fsS '\(address)' -d x"]),
+    ] {
+      var scrubber = Scrubber()
+      scrubber.learn(way)
+      #expect(scrubber.clean("it said \(token), twice") == "it said ***, twice", "\(way)")
+      #expect(!scrubber.clean(address).contains(token))
+    }
+  }
+
+  @Test func aTokenInAnArgumentIsTakenOutEverywhere() {
+    var scrubber = Scrubber()
+    scrubber.learn(.command(["/bin/x", "--to=5f0c2b9e7d414a3b9c8e", "-t", "x9KqPz3VbTn7LwYcR2mHdJs8"]))
+    #expect(scrubber.clean("5f0c2b9e7d414a3b9c8e x9KqPz3VbTn7LwYcR2mHdJs8") == "*** ***")
   }
 
   @Test func whatIsKnownIsTakenOutEverywhere() {

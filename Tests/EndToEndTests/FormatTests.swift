@@ -111,7 +111,7 @@ struct FormatTests {
     let place = try TemporaryDirectory()
     func tell(_ text: String, _ titles: [String]) throws {
       let items = try titles.map { title in
-        try server.files.write("bytes of \(title)\n", to: "\(title).mp3")
+        try server.files.write("ID3 \(title)\n", to: "\(title).mp3")
         return "<item><title>\(title)</title><guid>\(title)</guid><enclosure url='\(title).mp3'/></item>"
       }
       try server.files.write(
@@ -130,7 +130,7 @@ struct FormatTests {
     #expect(try fetched() == [])
     try tell("a third one", ["d", "c", "b", "a"])
     #expect(try fetched() == ["/d.mp3"])
-    #expect(place.text("mirror/c.mp3") == "bytes of c\n" && place.text("mirror/d.mp3") == "bytes of d\n")
+    #expect(place.text("mirror/c.mp3") == "ID3 c\n" && place.text("mirror/d.mp3") == "ID3 d\n")
   }
 
   @Test func aListOfFeedsIsReadFromItsServer() throws {

@@ -161,6 +161,28 @@ final class HookTests: AgentHouse {
     #expect(Set(rids).count == 4 && rids.allSatisfy { UUID(uuidString: String($0.dropFirst(4))) != nil })
   }
 
+  /// Led on by another redirect than 307 and 308, the event would not come.
+  @Test(arguments: [301, 302, 303, 307, 308]) func aRedirectThatDropsTheEventIsAFailure(status: Int) throws {
+    receiver.answer(status, 200)
+    try hooks("[hook.chat]\nwebhook = \(secret("url"))\n")
+    try start()
+    try fail()
+    let repeats = status > 306
+    try waitUntil("it is told") {
+      try self.statuses()["chat"]?["waiting"] as? Int == 0
+        && self.receiver.requests.count == (repeats ? 2 : 1)
+    }
+    let requests = receiver.requests
+    #expect(requests.map(\.method) == (repeats ? ["POST", "POST"] : ["POST"]))
+    #expect(requests.map(\.target) == ["/\(Self.path)"] + (repeats ? ["/elsewhere"] : []))
+    #expect(requests.allSatisfy { $0.event == "failing" })
+    let state = try statuses()["chat"]?["state"] as? String
+    #expect(state == (repeats ? "good" : "failing"))
+    let text = try tarn("status").output
+    let why = "the answer was HTTP \(status), a redirect that drops the event: give the final URL"
+    #expect(text.contains(why) == !repeats, "\(text)")
+  }
+
   /// 500 and silence are tried again; the status warns meanwhile, and no pass waits.
   @Test func aHookThatFailsIsAWarningAndTriedAgain() throws {
     receiver.answer(500, HookServer.silence, 200)

@@ -65,6 +65,7 @@ import Testing
       request.headers.contains("X-Tarn-Event: failing") && request.headers.contains("X-Tarn-Delivery: d1"))
     #expect(request.headers.contains("Content-Type: application/json"))
     #expect(request.method == "POST" && request.totalTimeout == 7 && request.url == "https://example.org/x")
+    #expect(request.keepsBody)
     #expect(JSONText.value(HookDocument.self, from: body) == document())
     hook.secret = nil
     let plain = try #require(try HookRequest.make(document(), for: hook, credentials: nil))
@@ -119,7 +120,10 @@ import Testing
     #expect(result(500) == .failed("the answer was HTTP 500", isTransient: true))
     #expect(result(429, 9) == .failed("the answer was HTTP 429", isTransient: true, retryAfter: 9))
     #expect(result(404) == .failed("the answer was HTTP 404", isTransient: false))
-    #expect(result(301) == .failed("the answer was HTTP 301", isTransient: false))
+    for status in [301, 302, 303] {
+      let why = "the answer was HTTP \(status), a redirect that drops the event: give the final URL"
+      #expect(result(status) == .failed(why, isTransient: false))
+    }
   }
 
   @Test func aUUIDIsOneOfVersionFour() {

@@ -329,6 +329,81 @@ import Testing
     #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
   }
 
+  /// Whatever the server calls it, where the feed tells no length.
+  @Test(
+    arguments: [
+      ("a.mp3", "audio/mpeg", nil), ("a.mp3", "audio/mpeg", typed), ("a.mp3", "audio/mpeg", "audio/mpeg"),
+      ("dl", "audio/mpeg", nil), ("A.mp3", nil, typed), ("A.jpg", nil, "image/jpeg"), ("A.zip", nil, nil),
+      ("a.pdf", "application/pdf", "application/pdf"), ("dl", "video/mp4", "video/mp4"),
+    ] as [(String, String?, String?)])
+  func aTextThatNoLengthVouchesForIsNoFile(_ name: String, _ declared: String?, _ type: String?) throws {
+    for body in ["quota exceeded", String(repeating: "try again later\n", count: 5625)] {
+      let world = world(ContentHint(mediaType: declared?.bytes), name)
+      world.server.answer(World.host + name, page(body, type))
+      let report = try world.run()
+      #expect(report.problems.map(\.code) == ["content-mismatch"], "\(body.prefix(20))")
+      #expect(report.problems.first?.message.contains("a text (") == true, "\(report.problems)")
+      #expect(world.files.isEmpty && world.partialNames.isEmpty)
+      world.server.answer(World.host + name, page(Self.audio, type))
+      #expect(try world.run().isInSync)
+    }
+  }
+
+  @Test func theEarlierCopyOutlivesAPlainError() throws {
+    let world = world(ContentHint(mediaType: "audio/mpeg".bytes))
+    world.server.answer(Self.url, page(Self.audio, "audio/mpeg"))
+    #expect(try world.run().isInSync)
+    world.add(
+      Entry(
+        path: "a.mp3".path, sources: [Source(url: Self.url)], listing: "another time".bytes,
+        hint: ContentHint(mediaType: "audio/mpeg".bytes)))
+    world.server.answer(Self.url, page("quota exceeded", Self.typed))
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+    #expect(world.text("a.mp3") == Self.audio)
+  }
+
+  /// A rest without its beginning would tell nothing.
+  @Test func anErrorThatWasCutIsNoneEither() throws {
+    let world = world(ContentHint(mediaType: "audio/mpeg".bytes))
+    world.policy.retries = 1
+    let text = String(repeating: "try again later\n", count: 5625)
+    world.server.answer(Self.url, FakeAnswer(etag: "\"1\"", body: text.bytes))
+    world.server.script(Self.url, [Server.broken(text, after: 50_000, etag: "\"1\"")])
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+    #expect(world.files.isEmpty && world.partialNames.isEmpty)
+  }
+
+  /// Such a length is a placeholder.
+  @Test(arguments: [(1, false), (39_999, false), (40_000, true), (100_000, true)] as [(UInt64, Bool)])
+  func aLengthVouchesForATextOfTwiceAsMuch(_ length: UInt64, _ isTaken: Bool) throws {
+    let world = world(ContentHint(mediaType: "audio/mpeg".bytes, length: length))
+    world.server.answer(Self.url, page(String(repeating: "letters.", count: 10_000), "audio/mpeg"))
+    #expect(try world.run().problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]))
+  }
+
+  /// A rounded size, a name of a text or a beginning that only such files have.
+  @Test func aTextThatMayBeTheFileIsTaken() throws {
+    func typed(_ type: String) -> ContentHint { ContentHint(mediaType: type.bytes) }
+    let long = String(repeating: " of letters", count: 300)
+    for (name, hint, body) in [
+      ("a.mp3", ContentHint(sizes: 3000...3500), "sound" + long), ("a.m3u", typed("audio/mpeg"), "a.mp3"),
+      ("a.torrent", typed("video/mp4"), "d8:announce20:http://tracker/a/b/c" + long),
+      ("a.fits", typed("image/fits"), "SIMPLE  =                    T" + long),
+      ("a.y4m", typed("video/x-yuv4mpeg"), "YUV4MPEG2 W2 H2" + long),
+      ("a.hdr", typed("image/vnd.radiance"), "#?RADIANCE\nFORMAT=" + long),
+      ("b.hdr", typed("image/x-hdr"), "#?RGBE"),
+      ("a.fig", typed("image/x-xfig"), "#FIG 3.2" + long),
+      ("a.vdi", ContentHint(), "<<< Oracle VM VirtualBox Disk Image >>>"),
+      ("a.amr", typed("audio/amr"), "#!AMR\nsound"), ("a.jar", ContentHint(), "#!/bin/bash\n" + long),
+      ("a.xpm", typed("image/x-xpm"), "/* XPM */"), ("a", typed("audio/x-pls"), "[playlist]"),
+      ("a.eps", typed("image/x-eps"), "%!PS-Adobe-3.0 EPSF-3.0" + long),
+    ] as [(String, ContentHint, String)] {
+      let world = world(hint, name)
+      world.server.answer(World.host + name, page(body, nil))
+      #expect(try world.run().isInSync, "\(name)")
+    }
+  }
+
   /// Feeds of torrents tell the size of what these lead to, and a small text may be what is wanted.
   @Test(arguments: [
     (

@@ -31,7 +31,7 @@ import Testing
   private func episodes(_ numbers: ClosedRange<Int>, _ world: World) -> [FeedItem] {
     numbers.map { number in
       let url = World.host + "\(number).mp3"
-      world.server.put(url, "bytes \(number)".bytes, etag: nil)
+      world.server.put(url, "ID3 \(number)".bytes, etag: nil)
       return .enclosure(
         Enclosure(
           guid: "guid-\(number)".bytes, title: "Episode \(number)".bytes, sources: [Source(url: url)],
@@ -65,7 +65,7 @@ import Testing
   @Test func thoseOfTheFirstPagesAreKept() throws {
     let world = pagedWorld(keep: 3)
     try world.run()
-    #expect(world.files.values.sorted() == ["bytes 1", "bytes 2", "bytes 3"])
+    #expect(world.files.values.sorted() == ["ID3 1", "ID3 2", "ID3 3"])
   }
 
   @Test func aPageThatIsMissingIsTold() throws {

@@ -176,7 +176,7 @@ import Testing
       world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"\(text)\"", body: text.bytes))
       world.items = numbers.enumerated().map { position, number in
         let source = Source(url: World.host + "\(number).mp3")
-        world.server.put(source.url, "sound \(number)".bytes, etag: nil)
+        world.server.put(source.url, "ID3 sound \(number)".bytes, etag: nil)
         return .enclosure(
           Enclosure(
             guid: "\(number)".bytes, title: "No \(number)".bytes,
@@ -231,7 +231,7 @@ import Testing
     world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
     let source = Source(url: World.host + "1.mp3")
     world.items = [.enclosure(Enclosure(guid: "1".bytes, title: "One".bytes, date: nil, sources: [source]))]
-    world.server.put(source.url, "sound".bytes, etag: nil)
+    world.server.put(source.url, "ID3 sound".bytes, etag: nil)
     world.policy.window.localChanges = changes
     #expect(try world.run().isInSync)
     let path = try #require(world.files.keys.first).path
@@ -321,7 +321,7 @@ import Testing
           guid: "1".bytes, title: "One".bytes, date: Timestamp(year: 2025, month: 1, day: 1),
           sources: [Source(url: url)], mediaType: "audio/mpeg".bytes))
     ]
-    world.server.put(url, "sound".bytes, etag: nil)
+    world.server.put(url, "ID3 sound".bytes, etag: nil)
     #expect(try world.run().isInSync)
     world.feedFailure = FeedFailure(code: "feed-malformed", message: "read")
     let name = try #require(world.files.keys.first)

@@ -118,7 +118,7 @@ import Testing
 
     private func publishEpisode(_ name: String, _ text: String, _ world: World) {
       let url = World.host + "\(version).mp3"
-      world.server.put(url, text.bytes)
+      world.server.put(url, "ID3 \(text)".bytes)
       let episode = Enclosure(
         guid: "\(version)".bytes, title: text.bytes,
         date: Timestamp(year: 2025, month: 1, day: 1 + version % 28),

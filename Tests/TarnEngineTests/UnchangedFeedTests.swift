@@ -439,7 +439,7 @@ import Testing
     world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window", refreshSeconds: 1800)
     world.items = numbers.enumerated().map { position, number in
       let url = World.host + "\(number).mp3"
-      world.server.put(url, "bytes \(number)".bytes)
+      world.server.put(url, "ID3 bytes \(number)".bytes)
       return .enclosure(
         Enclosure(
           guid: "\(number)".bytes, title: "Episode \(number)".bytes,

@@ -27,7 +27,7 @@ import Testing
       item.position = position
       return .enclosure(item)
     }
-    for item in items { for source in item.sources { world.server.put(source.url, "x".bytes, etag: nil) } }
+    for item in items { for source in item.sources { world.server.put(source.url, "ID3".bytes, etag: nil) } }
   }
 
   /// A daily show whose feed holds today's episode, under one guid.
@@ -132,6 +132,23 @@ import Testing
       #expect(world.files.count == 2)
       #expect(try world.plan().actions.isEmpty)
     }
+  }
+
+  /// One address is one file, and of what is left out one hears, once.
+  @Test(arguments: [("Tuesday", 7), ("Monday", 7), ("Tuesday", 6), ("Tuesday", nil)] as [(String, Int?)])
+  func anItemWithGuidAndAddressOfAnotherIsTold(_ title: String, _ day: Int?) throws {
+    let other = item(title, guid: "g", url: "latest.mp3", day: day)
+    let items = [item("Monday", guid: "g", url: "latest.mp3", day: 6), other, other]
+    let world = world(items)
+    #expect(try world.run().isInSync)
+    #expect(Array(world.files.keys) == ["2025-01-06 Monday.mp3"])
+    #expect(world.log.notices.map(\.code) == ["taken-for-known"])
+    let message = try #require(world.log.notices.first).message
+    #expect(message.hasSuffix(": '\(title)' is taken for 2025-01-06 Monday.mp3"), "\(message)")
+    #expect(try world.run().isInSync && world.log.notices.isEmpty)
+    show(items + [item("Wednesday", guid: "g", url: "latest.mp3", day: 8)], world)
+    try world.run()
+    #expect(world.log.notices.count == 1 && world.files.count == 1)
   }
 
   @Test func aFeedWithoutFilesSaysSo() throws {

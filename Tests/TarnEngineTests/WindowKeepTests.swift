@@ -24,7 +24,7 @@ import Testing
       world.items = items.enumerated().map { position, item in
         let parts = item.split(separator: " ", maxSplits: 1)
         let url = World.host + "\(parts[0]).mp3"
-        world.server.put(url, "bytes of \(parts[0])".bytes, etag: nil)
+        world.server.put(url, "ID3 bytes of \(parts[0])".bytes, etag: nil)
         return .enclosure(
           Enclosure(
             guid: String(parts[0]).bytes, title: String(parts[0]).bytes,

@@ -25,7 +25,7 @@ import Testing
     }
     for episode in episodes {
       for source in episode.sources {
-        world.server.put(source.url, "bytes of \(source.url)".bytes, etag: nil)
+        world.server.put(source.url, "ID3 bytes of \(source.url)".bytes, etag: nil)
       }
     }
   }
@@ -293,7 +293,7 @@ import Testing
     var item = episode(1)
     let url = World.host + "1.mp3"
     let world = world([item])
-    item.digest = world.digest("bytes of \(url)")
+    item.digest = world.digest("ID3 bytes of \(url)")
     show([item], world)
     try world.run()
     #expect(world.ledger.contents.rows.values.map(\.isVerified) == [true])

@@ -138,6 +138,16 @@ struct CurlRuleTests {
     #expect(outcome?.head?.url == "\(server.plain)/ok/x/10/f%20with%20space")
   }
 
+  /// What is to come with its body is not led to where it would come without.
+  @Test(arguments: [("redirect", 302, 1), ("redirect-relative", 200, 2), ("redirect-permanent", 200, 2)])
+  func aRedirectThatDropsTheBodyIsAResult(_ behaviour: String, _ status: Int, _ requests: Int) throws {
+    let name = "/kept-\(behaviour)"
+    let (outcome, _) = try fetch("\(server.plain)/\(behaviour)/x/10\(name)", settings()) {
+      $0.keepsBody = true
+    }
+    #expect(outcome?.head?.status == status && server.requests(name).count == requests)
+  }
+
   @Test func redirectWithoutLocationIsAResult() throws {
     #expect(try fetch("\(server.plain)/redirect-nowhere/x/10/f", settings()).outcome?.head?.status == 302)
   }

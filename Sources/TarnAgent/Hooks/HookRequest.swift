@@ -48,7 +48,7 @@ enum HookRequest {
       }
     }
     request.headers.append("Content-Type: application/json")
-    (request.method, request.body) = ("POST", body)
+    (request.method, request.body, request.keepsBody) = ("POST", body, true)
     request.encoding = .taken
     request.totalTimeout = Int(clamping: hook.timeout)
     return request
@@ -113,6 +113,10 @@ final class HookReceiver: DownloadReceiver {
   static func result(_ outcome: DownloadOutcome) -> HookQueue.Result {
     switch outcome {
     case .complete(let head) where (200..<300).contains(head.status): return .delivered
+    case .complete(let head) where [301, 302, 303].contains(head.status):
+      return .failed(
+        "the answer was HTTP \(head.status), a redirect that drops the event: give the final URL",
+        isTransient: false)
     case .complete(let head):
       let mayPass = head.status >= 500 || [408, 425, 429].contains(head.status)
       return .failed(

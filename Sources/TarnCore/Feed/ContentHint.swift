@@ -97,6 +97,9 @@ package struct ContentDoubt: Sendable {
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
       why = "\(Self.came(contentType)) came, which does not match the file's name or its declared type"
+    // A shorter text is judged at its end.
+    case _ where opening.count >= Self.opening && isUnvouchedText(came, size: nil):
+      why = textCame(contentType)
     default: why = nil
     }
     return why.map {
@@ -144,7 +147,9 @@ package struct ContentDoubt: Sendable {
     // A feed may give the size of what a file leads to, as for an NZB. For unknown types the server must call it a text, too.
     let isDoubted =
       switch declared {
-      case .media, .binary: isText || isAnotherText || looksLikeText && isTiny && isShort
+      case .media, .binary:
+        isText || isAnotherText || looksLikeText && isTiny && isShort
+          || !opening.isEmpty && isUnvouchedText(came, size: size)
       // A file that was unpacked on the way is not taken for a page, and is not shorter.
       case .other:
         isAnotherText && isPacked
@@ -155,11 +160,29 @@ package struct ContentDoubt: Sendable {
       case .text, .digest, .signature: false
       }
     guard isDoubted else { return nil }
-    let what = "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed "
+    let words = Self.came(contentType, isText: !opening.isEmpty && came.isText)
+    let what = "\(words) of \(Units.count(size, "byte")) came where the feed "
     guard case .media(let type) = declared else {
       return what + (hint.length.map { "says \(Units.count($0, "byte"))" } ?? "names another kind of file")
     }
     return what + "says \(type)" + (hint.length.map { " of \(Units.grouped($0))" } ?? "")
+  }
+
+  /// Returns whether a text came in the place of what is none, and no length of the feed vouches for it: a length may be off, but
+  /// hardly by half. A name such as `a.m3u` stands for a text, whatever its type.
+  ///
+  /// - Parameter size: the size of the body; `nil` while more may follow.
+  private func isUnvouchedText(_ came: Opening, size: UInt64?) -> Bool {
+    guard isMediaOrBinary, came.isText, hint.sizes == nil else { return false }
+    guard !Self.plainEndings.contains(ending), !Self.textEndings.contains(ending) else { return false }
+    guard let length = hint.length else { return true }
+    return size.map { $0 / 2 > length } ?? false
+  }
+
+  private func textCame(_ contentType: String?) -> String {
+    let what = "\(Self.came(contentType, isText: true)) came where the feed "
+    guard case .media(let type) = declared else { return what + "names another kind of file" }
+    return what + "says \(type)"
   }
 
   private var isMediaOrBinary: Bool {
@@ -297,12 +320,14 @@ private struct Opening {
     return signatures.first { text.starts(with: $0.0) }?.1
   }
 
-  /// True for kinds of files whose beginning may look like a text.
-  var hasMagic: Bool {
-    ["%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>"].contains {
-      text.starts(with: $0.utf8)
-    }
-  }
+  /// True for kinds of files whose beginning may look like a text. `#!` begins programs that carry their data, and AMR recordings.
+  var hasMagic: Bool { Self.magics.contains { text.starts(with: $0.utf8) } }
+
+  private static let magics = [
+    "%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>",
+    // FITS, Y4M, Radiance, xfig and VirtualBox have heads of text.
+    "SIMPLE  =", "YUV4MPEG2", "#?RADIANCE", "#?RGBE", "#FIG ", "<<< ", "#!",
+  ]
 
   /// True when the text contains a digest in hexadecimal.
   var hasDigest: Bool {
@@ -413,8 +438,9 @@ extension ContentDoubt {
   /// letters.
   private static func isOfText(_ type: String) -> Bool {
     let ends = [
-      "xml", "json", "mpegurl", "scpls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx", "ms-wmx",
-      "realaudio", "javascript", "yaml", "anymap", "bitmap", "graymap", "pixmap", "dxf", "metalink",
+      "xml", "json", "mpegurl", "m3u", "m3u8", "pls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx",
+      "ms-wmx", "realaudio", "realaudio-plugin", "javascript", "yaml", "anymap", "bitmap", "graymap",
+      "pixmap", "xbm", "xpm", "dxf", "metalink",
     ]
     return type.hasPrefix("text/") || ends.contains { type.hasSuffix($0) }
   }
@@ -511,10 +537,11 @@ extension ContentDoubt {
     return type.hasSuffix("json") || type.hasSuffix("xml") || isHTML(contentType)
   }
 
-  private static func came(_ contentType: String?) -> String {
+  /// - Parameter isText: true when the bytes are a text, whatever the server calls them.
+  private static func came(_ contentType: String?, isText: Bool = false) -> String {
     isHTML(contentType)
       ? "a web page (\(shown(contentType)))"
-      : "\(isText(contentType) ? "a text" : "something") (\(shown(contentType)))"
+      : "\(isText || Self.isText(contentType) ? "a text" : "something") (\(shown(contentType)))"
   }
 
   private static func shown(_ contentType: String?) -> String {

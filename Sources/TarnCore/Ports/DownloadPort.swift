@@ -46,6 +46,8 @@ package struct DownloadRequest: Sendable {
   package var method: String?
   /// The body of the request.
   package var body: String?
+  /// True when a redirect that drops the body (301, 302, 303) is not followed: it is the answer.
+  package var keepsBody = false
 
   package init(url: String, limit: UInt64) {
     self.url = url

@@ -8,8 +8,12 @@ final class WindowCatalog {
   private let policy: PassPolicy
   private let isAnotherFeed: Bool
   private var enclosures: [Enclosure] = []
-  /// Identifies enclosures, so that verbatim repetitions are skipped.
+  /// Identifies enclosures by all that they say, so that verbatim repetitions are skipped.
   private var seen: Set<[UInt8]> = []
+  /// The number of the first enclosure of each guid and URL.
+  private var firsts: [[UInt8]: Int] = [:]
+  /// The titles of further items of the same guid and URL, with the number of the first one.
+  private var repeats: [(title: [UInt8], first: Int)] = []
 
   /// The most files of a window.
   static let most = 100_000
@@ -27,7 +31,7 @@ final class WindowCatalog {
     var names: [NameRow] = []
     /// The number of items in the window that are older than what is kept.
     var tooOld = 0
-    /// Known files whose items have changed.
+    /// The items without a file of their own that may be others.
     var doubts: [Doubt] = []
   }
 
@@ -49,7 +53,8 @@ final class WindowCatalog {
     }
   }
 
-  /// An item that is taken for an existing file although two of its title, date and address differ.
+  /// An item that is taken for an existing file although two of its title, date and address differ. Or one that has guid and URL of
+  /// an item above it, and another title or date.
   struct Doubt {
     static let mostShown = 3
 
@@ -90,13 +95,18 @@ final class WindowCatalog {
   }
 
   func add(_ enclosure: Enclosure) throws(FeedFailure) {
-    guard enclosures.count < Self.most else {
+    guard enclosures.count + repeats.count < Self.most else {
       throw FeedFailure(
         code: "feed-too-many-entries", message: "the feed names more than \(Self.most) files")
     }
+    let place = enclosure.url + [0] + (enclosure.guid ?? [])
+    let date = enclosure.date.map { " \($0.nanoseconds)" } ?? ""
     // Some feeds list an item twice.
-    let identity = enclosure.guid ?? enclosure.title + Array(" \(enclosure.date?.nanoseconds ?? 0)".utf8)
-    guard seen.insert(enclosure.url + [0] + identity).inserted else { return }
+    guard seen.insert(place + [0] + enclosure.title + Array(date.utf8)).inserted else { return }
+    if enclosure.guid != nil {
+      if let first = firsts[place] { return repeats.append((enclosure.title, first)) }
+      firsts[place] = enclosures.count
+    }
     enclosures.append(enclosure)
   }
 
@@ -110,14 +120,14 @@ final class WindowCatalog {
       dates: enclosures.map { enclosure in enclosure.date.flatMap { $0 <= now ? $0 : nil } })
     var recognition = try Recognition(pass, feedTitle: title, enclosures: enclosures)
     var resolution = Resolution()
-    var found: [(enclosure: Enclosure, name: NameRow, rank: Int)] = []
+    var found: [(index: Int, name: NameRow)] = []
     var new: [(index: Int, name: NameRow)] = []
     var known = [Timestamp?](repeating: nil, count: enclosures.count)
     for (index, enclosure) in enclosures.enumerated() {
       switch try recognition.name(of: enclosure, at: index, now: now) {
       case .known(let name, let isChanged):
         if !name.hasDate(by: now) { known[index] = name.first }
-        found.append((enclosure, name, order.rank(of: index)))
+        found.append((index, name))
         if isChanged { resolution.names.append(name) }
       case .new(let name): new.append((index, name))
       case .refused(let refusal): resolution.refused.append(refusal)
@@ -126,11 +136,11 @@ final class WindowCatalog {
     let firstSights = order.firstSights(known: known, now: now)
     for (index, var name) in new {
       if !name.hasDate(by: now) { name.first = firstSights[index] }
-      found.append((enclosures[index], name, order.rank(of: index)))
+      found.append((index, name))
       // This includes files that are not kept: with a later first sight they would be the newest of all.
       resolution.names.append(name)
     }
-    resolution.doubts = recognition.doubts
+    resolution.doubts = recognition.doubts + repeated(found)
     let listed = Set(found.map(\.name.path))
     let hasLimits = policy.window.keep != nil || policy.window.maxAge != nil
     let placed = hasLimits || isAnotherFeed ? try pass.ports.ledger.placedNames() : []
@@ -144,18 +154,26 @@ final class WindowCatalog {
     let kept =
       hasLimits
       ? retain(
-        found.map { ($0.name, $0.rank) }, dropped: dropped, placed: Set(placed.map(\.path)), now: now,
+        found.map { ($0.name, order.rank(of: $0.index)) }, dropped: dropped, placed: Set(placed.map(\.path)),
+        now: now,
         into: &resolution)
       : listed
-    for (enclosure, name, _) in found {
+    for (index, name) in found {
       guard kept.contains(name.path) else {
         resolution.tooOld += 1
         continue
       }
-      resolution.entries.append(Self.entry(enclosure, name))
+      resolution.entries.append(Self.entry(enclosures[index], name))
     }
     resolution.entries.sort { $0.path < $1.path }
     return resolution
+  }
+
+  /// Returns the items for which the file of another item of the same guid and URL stands.
+  private func repeated(_ found: [(index: Int, name: NameRow)]) -> [Doubt] {
+    guard !repeats.isEmpty else { return [] }
+    let paths = Dictionary(uniqueKeysWithValues: found.map { ($0.index, $0.name.path) })
+    return repeats.compactMap { item in paths[item.first].map { Doubt(title: item.title, path: $0) } }
   }
 
   /// Returns the paths that are young enough, including those that the feed has dropped. `keep` retains files of an earlier feed

@@ -39,7 +39,8 @@ struct ReportBundle {
   private static let readme = """
     What 'tarn report' gathered for a bug report, and *** where it took a secret out.
     Names and passwords in addresses, what follows a ? in them, and what the files of headers, passwords, cookies and proxies hold
-    are taken out. Names of hosts, folders and files are in it: look through it before you give it away.
+    are taken out. So are the paths in addresses of hooks, and the arguments of their programs.
+    Names of hosts, folders and files are in it: look through it before you give it away.
 
     """
 

@@ -10,6 +10,8 @@ struct Scrubber {
   static let mark = "***"
   /// The known secrets, the longest first, for one may be a part of another.
   private var secrets: [String] = []
+  /// Addresses whose path is taken out where they stand and nowhere else, with what is shown for them.
+  private var addresses: [(whole: String, shown: String)] = []
   /// The characters of a secret, at least; shorter ones would be found in ordinary words.
   private static let shortest = 4
 
@@ -80,6 +82,73 @@ struct Scrubber {
     }
   }
 
+  // MARK: Hooks
+
+  /// Learns the parts of a hook's address, or of its program's arguments, that look like tokens. The others may be ordinary words:
+  /// they are taken out in the setting alone.
+  mutating func learn(_ way: HookSettings.Way) {
+    switch way {
+    case .command(let words):
+      let breaks = "\"'`"
+      for word in words.dropFirst() {
+        for part in word.split(whereSeparator: { $0.isWhitespace || breaks.contains($0) }) {
+          learn(address: String(part))
+          learn(tokensOf: String(part))
+        }
+      }
+    case .webhook(.url(let address)), .ping(.url(let address)):
+      learn(address: address)
+      learn(tokensOf: address)
+      hidePath(of: address)
+    case .webhook(.secret), .ping(.secret): break
+    }
+  }
+
+  private mutating func learn(tokensOf text: String) {
+    for part in text.split(whereSeparator: { "/?#&=,;@".contains($0) }) {
+      // Telegram's `bot123:ABC` is a name and its password.
+      if part.wholeMatch(of: /bot[0-9]+:.+/) != nil { learn(String(part)) }
+      for piece in part.split(whereSeparator: { ":.".contains($0) }) where Self.isLikeToken(piece) {
+        learn(String(piece))
+      }
+    }
+  }
+
+  /// Returns whether letters and digits are mixed as in no word. `debian-12-netinst-amd64` is no token, a UUID is one.
+  private static func isLikeToken(_ text: Substring) -> Bool {
+    guard text.count >= shortestToken else { return false }
+    var (digits, changes) = (0, 0)
+    for run in text.split(whereSeparator: { !$0.isLetter && !$0.isNumber }) {
+      let kinds = run.map { $0.isNumber ? 0 : $0.isUppercase ? 1 : 2 }
+      if kinds.contains(where: { $0 > 0 }) { digits += kinds.count { $0 == 0 } }
+      changes += zip(kinds, kinds.dropFirst()).count { $0 != $1 }
+    }
+    return digits >= 4 || changes * 3 >= text.count
+  }
+
+  private static let shortestToken = 16
+
+  private mutating func hidePath(of address: String) {
+    let plain = Redaction.message(String(address.prefix { !"?#".contains($0) }))
+    guard let mark = plain.firstRange(of: "://"), let slash = plain[mark.upperBound...].firstIndex(of: "/"),
+      plain.index(after: slash) < plain.endIndex
+    else { return }
+    addresses.append((plain, String(plain[...slash]) + Self.mark))
+  }
+
+  /// Replaces an address, but not the beginning of a longer one.
+  private static func replacing(_ address: String, with shown: String, in line: String) -> String {
+    var clean = ""
+    var rest = line[...]
+    while let found = rest.firstRange(of: address) {
+      let next = rest[found.upperBound...].first
+      let isLonger = next.map { $0.isLetter || $0.isNumber || "-._~%/".contains($0) } ?? false
+      clean += String(rest[..<found.lowerBound]) + (isLonger ? address : shown)
+      rest = rest[found.upperBound...]
+    }
+    return clean + String(rest)
+  }
+
   // MARK: What it looks like
 
   func clean(_ text: String) -> String {
@@ -93,6 +162,9 @@ struct Scrubber {
   private func clean(line: String) -> String {
     var line = line
     if Self.contains(line, ":/") { line = Redaction.message(line) }
+    for address in addresses where Self.contains(line, address.whole) {
+      line = Self.replacing(address.whole, with: address.shown, in: line)
+    }
     for secret in secrets where Self.contains(line, secret) { line = line.replacing(secret, with: Self.mark) }
     let small = line.lowercased()
     guard Self.signs.contains(where: { Self.contains(small, $0) }) else { return line }
@@ -106,7 +178,7 @@ struct Scrubber {
   /// The marks of lines that may hold a secret. Others are not searched further, which would take time.
   private static let signs = [
     "://", "authorization", "cookie", "token", "secret", "passw", "pwd=", "key", "sig", "auth", "credential",
-    "bearer ", "basic ",
+    "bearer ", "basic ", "command",
   ]
 
   private static func byForm(_ text: String) -> String {
@@ -119,7 +191,10 @@ struct Scrubber {
     let assigned =
       /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
     let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
+    // The arguments of a hook's program in its setting, and of one in whose place it stands.
+    let arguments = /(\bcommand ?= ?\[ ?(?:"(?:[^"\\]|\\.)*"|'[^']*')).+\]/
     var text = text.replacing(query) { "\($0.output.1)\(mark)" }
+    text.replace(arguments) { "\($0.output.1), \(mark)]" }
     text.replace(named) { "\($0.output.1)\(mark)" }
     text.replace(assigned) { "\($0.output.1)\(mark)" }
     text.replace(scheme) { "\($0.output.1)\(mark)" }
@@ -157,23 +232,6 @@ extension Scrubber {
       where word.contains("://") {
         learn(address: String(word))
       }
-    }
-  }
-
-  /// Learns the arguments of a hook's program, and the path of its address: at many services that is the password.
-  private mutating func learn(_ way: HookSettings.Way) {
-    switch way {
-    case .command(let words):
-      for word in words.dropFirst() where !word.hasPrefix("-") || word.contains("=") {
-        learn(word)
-        if let value = word.split(separator: "=", maxSplits: 1).dropFirst().first { learn(String(value)) }
-      }
-    case .webhook(.url(let address)), .ping(.url(let address)):
-      learn(address: address)
-      guard let mark = address.firstRange(of: "://") else { return }
-      let path = address[mark.upperBound...].drop { $0 != "/" }
-      learn(String(path.dropFirst()))
-    case .webhook(.secret), .ping(.secret): break
     }
   }
 

@@ -24,6 +24,8 @@ final class HookServer: @unchecked Sendable {
   private let lock = NSLock()
   private var kept: [Request] = []
   private var answers = [200]
+  /// The path that answers of redirects lead to.
+  private static let elsewhere = "/elsewhere"
 
   init() throws {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -70,7 +72,8 @@ final class HookServer: @unchecked Sendable {
         while receive(connection, &data) {}
         return
       }
-      let text = "HTTP/1.1 \(status) X\r\nContent-Length: 0\r\n\r\n"
+      let location = 300..<400 ~= status ? "Location: \(Self.elsewhere)\r\n" : ""
+      let text = "HTTP/1.1 \(status) X\r\n\(location)Content-Length: 0\r\n\r\n"
       _ = text.withCString { send(connection, $0, strlen($0), Int32(MSG_NOSIGNAL)) }
     }
   }
