@@ -316,6 +316,11 @@ final class Sessions: SessionPort {
     }
   }
 
+  func acknowledged(in id: String) throws(ControlFailure) -> Int64 {
+    let session = try find(id).session
+    return try Self.translating { try session.ledger.acknowledged() }
+  }
+
   func subscribe(
     _ id: String, _ wake: @escaping @Sendable () -> Void
   ) throws(ControlFailure) -> AgentSubscription {
