@@ -66,6 +66,7 @@ final class DownloadSession: Sendable {
     ledger.attach(
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
+        kept: { [folder] task in task.directory == nil ? nil : folder.partial(of: task)?.bytes },
         times: { [atWork, clock] task in atWork.withLock { $0[task] }?.times(at: clock.monotonic()) },
         noted: { [atWork] task, serial in
           atWork.withLock { tasks in
@@ -445,12 +446,6 @@ final class DownloadSession: Sendable {
   func noteResponse(_ task: Int64) throws(LedgerFailure) {
     let isNew = atWork.withLock { $0[task]?.response?.isNoted == false }
     if isNew { try ledger.noteResponse(of: task) }
-  }
-
-  /// The last answer; `nil` when the ledger has it.
-  private static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Response?
-  {
-    atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
   }
 
   // MARK: What came of it
