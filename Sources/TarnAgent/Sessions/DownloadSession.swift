@@ -724,7 +724,7 @@ final class DownloadSession: Sendable {
   /// Sets the priority of tasks. Callable on any thread.
   func prioritize(_ numbers: [Int64], _ priority: TaskPriority) throws(LedgerFailure) -> Int {
     try ledger.update(numbers) { task in
-      guard task.request.priority ?? .normal != priority else { return nil }
+      guard !task.state.isEnd, task.request.priority ?? .normal != priority else { return nil }
       var task = task
       task.request.priority = priority
       return (task, [])
