@@ -23,8 +23,8 @@ struct EventQueue {
   /// True when the next reading throws `Cut`.
   private var wasCut = false
 
-  /// Thrown once to a reader of one task after a gap in the events or a break in the connection. Another reader may have acknowledged
-  /// the task's end, and then no event tells it.
+  /// Thrown once to a reader of one task after a gap in the events or a break in the connection. Another reader may have
+  /// acknowledged the task's end, and then no event tells it.
   struct Cut: Error {}
 
   init(_ session: BackgroundSession, _ task: Int64?, after number: Int64) {

@@ -34,8 +34,8 @@ package protocol SessionPort: Sendable {
 extension SessionPort {
   /// Returns the next events for a stream.
   ///
-  /// - Returns: the events, and the number up to which the events before them are gone because somebody acknowledged them; `nil` where
-  ///   none is missing. `events-lost` tells of events that were dropped.
+  /// - Returns: the events, and the number up to which the events before them are gone because somebody acknowledged them; `nil`
+  ///   where none is missing. `events-lost` tells of events that were dropped.
   func next(
     of id: String, after number: Int64, limit: Int
   ) throws(ControlFailure) -> (page: SessionEventPage, passed: Int64?) {

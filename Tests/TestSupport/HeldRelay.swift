@@ -59,7 +59,7 @@ package final class HeldRelay: Sendable {
     }
   }
 
-  /// Copies until one end is closed. The descriptors stay open until the test's process ends, so that neither thread uses a new one.
+  /// Copies until one end is closed. The descriptors stay open until the process ends, so that neither thread uses a new one.
   private static func copy(_ from: Int32, to other: Int32, _ each: ([UInt8]) -> Void) {
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {

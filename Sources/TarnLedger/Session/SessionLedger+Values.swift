@@ -1,8 +1,8 @@
 package import TarnCore
 
 extension SessionLedger {
-  /// The sources of facts about tasks at work: the file's path, and the response and times that were not asked for before. Of any task:
-  /// the bytes of its partial file.
+  /// The sources of facts about tasks at work: the file's path, and the response and times that were not asked for before. Of any
+  /// task: the bytes of its partial file.
   package struct Sources: Sendable {
     package var path: @Sendable (Int64) -> String?
     package var response: @Sendable (Int64) -> Response?
