@@ -6,11 +6,14 @@ package struct SessionNews: Codable, Sendable, Equatable {
   package var event: SessionEvent?
   /// The reason why no more events of this session come, in place of an event.
   package var failure: ControlFailure?
+  /// The number up to which earlier events do not come because somebody has acknowledged them, in place of an event.
+  package var passed: Int64?
 
   package init(_ session: String, _ event: SessionEvent) { (self.session, self.event) = (session, event) }
   package init(_ session: String, _ failure: ControlFailure) {
     (self.session, self.failure) = (session, failure)
   }
+  package init(_ session: String, passed: Int64) { (self.session, self.passed) = (session, passed) }
 }
 
 /// The place in a session from which it is read.

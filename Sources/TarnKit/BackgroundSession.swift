@@ -55,7 +55,8 @@ public struct BackgroundSession: Sendable, Hashable {
     public var maximumTransfers: Int?
     /// A program by its absolute path, and its arguments. The agent runs it when there are events that nobody reads, other than
     /// `response` and `waiting`. It runs it again, less and less often, until the events are acknowledged. The environment has
-    /// `TARN_SESSION`, `TARN_EVENT` (the number of the first event that is not acknowledged), `TARN_REASON` and `TARN_SOCKET`.
+    /// `TARN_SESSION`, `TARN_EVENT` (the number of the first event that is not acknowledged), `TARN_REASON` (the code of the first
+    /// one that wakes) and `TARN_SOCKET`.
     /// `nil` for none.
     public var wakeCommand: [String]?
 
@@ -70,7 +71,9 @@ public struct BackgroundSession: Sendable, Hashable {
     /// The time limits of all tasks. `nil` for the standard ones.
     public var limits: TimeLimits?
     public var rules: [DownloadRule] = []
-    /// The header fields of all requests. Each request sends them only to the origin of its URL.
+    /// The header fields of all requests. Each request sends them only to the origin of its URL. Those of a request take the place of
+    /// these. The defaults are `User-Agent: tarn/VERSION`, `Accept: */*` and `Accept-Encoding: identity`; the first two give way to
+    /// fields of the same name.
     public var headers: [String: String] = [:]
     /// Whether cookies are kept. They go back only to the host that set them, and last as long as the agent runs.
     public var keepsCookies = false
@@ -131,7 +134,8 @@ public struct BackgroundSession: Sendable, Hashable {
   /// Adds a download, which begins when its turn comes.
   ///
   /// A task is identified by its URL, with the query, and its destination. When such a task exists already, it is returned. It is
-  /// left as it is while it is queued or running, and queued again when it has ended.
+  /// left as it is until it has ended. Then it is queued again with the new request; a finished file is fetched only if the server
+  /// has another one.
   ///
   /// - Throws: `TarnError.refused` for an invalid request, or when the session is closed (`session-closed`).
   @discardableResult

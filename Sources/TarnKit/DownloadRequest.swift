@@ -28,7 +28,8 @@ public struct DownloadRequest: Sendable, Hashable {
   /// this size.
   public var expectedBytes: UInt64?
   public var priority = Priority.normal
-  /// The header fields, which are sent only to the origin of `url`.
+  /// The header fields, which are sent only to the origin of `url`. They take the place of those of the session, and of the default
+  /// `User-Agent` and `Accept`.
   public var headers: [String: String] = [:]
   /// A label for the program's own use. It is stored with the task and comes with its events. At most 4,096 bytes, as is
   /// `userInfo`.

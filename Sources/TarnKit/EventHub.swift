@@ -162,11 +162,14 @@ final class EventHub: Sendable {
     let wakes = state.withLock { state -> [EventQueue.Wake] in
       guard let link = state.link, link.number == number else { return [] }
       if let failure = news.failure { return state.finish(news.session, TarnError(failure)) }
+      if let passed = news.passed { return state.skip(to: passed, news.session) }
       guard let event = news.event else { return [] }
+      // What was dropped may have been the end of any task.
+      let wakes = event.code == .eventsLost ? state.skip(to: event.number, news.session, ofTasks: true) : []
       state.link?.reached[news.session] = event.number
       var readers = link.readers[Key(session: news.session)] ?? []
       if let task = event.task { readers += link.readers[Key(session: news.session, task: task)] ?? [] }
-      return readers.compactMap { state.give(event, to: $0) }
+      return wakes + readers.compactMap { state.give(event, to: $0) }
     }
     for wake in wakes { wake.resume() }
   }
@@ -250,6 +253,23 @@ extension EventHub.State {
     let wake = queues[reader]?.take(shown)
     if let queue = queues[reader], queue.isLeftOut { leaveOut(reader, queue) }
     return wake
+  }
+
+  /// Takes the readers of a session past events that are gone. Readers of single tasks look at their task again.
+  ///
+  /// - Parameter ofTasks: true to leave out the readers of the whole session, which get an event about it.
+  fileprivate mutating func skip(
+    to number: Int64, _ session: String, ofTasks: Bool = false
+  ) -> [EventQueue.Wake] {
+    guard let link else { return [] }
+    self.link?.reached[session] = number
+    let keys = link.readers.keys.filter { $0.session == session && ($0.task != nil || !ofTasks) }
+    var wakes: [EventQueue.Wake] = []
+    for reader in keys.flatMap({ link.readers[$0] ?? [] }) {
+      if let wake = queues[reader]?.skip(to: number) { wakes.append(wake) }
+      if let queue = queues[reader], queue.isLeftOut { leaveOut(reader, queue) }
+    }
+    return wakes
   }
 
   fileprivate mutating func leaveOut(_ reader: UInt64, _ queue: EventQueue) {

@@ -23,8 +23,8 @@ struct EventQueue {
   /// True when the next reading throws `Cut`.
   private var wasCut = false
 
-  /// Thrown once to a reader of one task after a break in the connection. Another process may have acknowledged the task's end
-  /// meanwhile, and then no event tells it.
+  /// Thrown once to a reader of one task after a gap in the events or a break in the connection. Another reader may have
+  /// acknowledged the task's end, and then no event tells it.
   struct Cut: Error {}
 
   init(_ session: BackgroundSession, _ task: Int64?, after number: Int64) {
@@ -46,12 +46,27 @@ struct EventQueue {
   /// - Parameter isAfterBreak: true when no connection served the reader for a while.
   mutating func begin(isAfterBreak: Bool) -> Wake {
     var wake = Wake(beginners: beginners)
-    let isBreak = isAfterBreak && hasBegun && task != nil && end == nil
+    let isBreak = isAfterBreak && hasBegun
     (hasBegun, beginners) = (true, [])
     guard isBreak else { return wake }
-    wasCut = sleepers.isEmpty
-    if !wasCut { (wake.sleepers, wake.value) = ([sleepers.removeFirst()], .failure(Cut())) }
+    let broken = cut()
+    (wake.sleepers, wake.value) = (broken.sleepers, broken.value)
     return wake
+  }
+
+  /// Skips events that do not come because they are gone.
+  mutating func skip(to number: Int64) -> Wake {
+    guard number > reached, end == nil, !isLeftOut else { return Wake() }
+    // Whoever reads all from the beginning wants what nobody has acknowledged.
+    if task == nil, reached > 0 { return take(DownloadEvent(lostUpTo: number)) }
+    reached = number
+    return cut()
+  }
+
+  private mutating func cut() -> Wake {
+    guard task != nil, end == nil else { return Wake() }
+    wasCut = sleepers.isEmpty
+    return wasCut ? Wake() : Wake(sleepers: [sleepers.removeFirst()], value: .failure(Cut()))
   }
 
   /// Takes in an event. An event that came before is skipped.

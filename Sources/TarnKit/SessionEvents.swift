@@ -22,7 +22,8 @@ public struct DownloadEvent: Sendable {
     case allDelivered(finished: Int, failed: Int)
     /// The same for the tasks of the group. It comes each time that this is so.
     case groupDelivered(String, finished: Int, failed: Int)
-    /// Events up to this number were dropped before anybody acknowledged them.
+    /// Events up to this number do not come. They were dropped, or another reader acknowledged them first.
+    /// `BackgroundSession.snapshot()` has what became of their tasks.
     case eventsLost(upTo: Int64)
   }
 
@@ -42,7 +43,7 @@ public struct DownloadEvent: Sendable {
     public var redirects: [String] = []
   }
 
-  /// The durations of the last attempt.
+  /// The durations of the attempt that was running, up to the event.
   public struct Times: Sendable, Hashable {
     /// The time from the attempt's begin to the head of the response. `nil` when none came.
     public var response: Duration?
@@ -57,16 +58,21 @@ public struct DownloadEvent: Sendable {
   public var url: String?
   /// The path of the file.
   public var path: String?
-  /// The size of the finished file in bytes.
+  /// The size of the finished file in bytes. Of a task that failed or was cancelled: the bytes that were on the disk then. `nil` for
+  /// none.
   public var bytes: UInt64?
   public var digest: String?
   public var label: String?
   public var userInfo: String?
+  /// The head of the response. The event of a task's end has the last one.
   public var response: Response?
   /// The beginning of a body that is no file, as text of at most 64 KiB. The agent keeps the bodies of the newest 100 events of a
   /// session.
   public var body: String?
   public var times: Times?
+
+  /// Makes the event about a gap.
+  init(lostUpTo number: Int64) { (self.number, kind) = (number, .eventsLost(upTo: number)) }
 
   init?(_ event: SessionEvent, _ session: BackgroundSession) {
     let (reason, message) = (event.reason ?? "", event.message ?? "")

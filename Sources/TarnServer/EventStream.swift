@@ -31,7 +31,8 @@ struct EventStream: Sendable {
         return try EventStream.page(try agent.events(after: cursor, mirrors: mirrors, limit: limit))
       case .session(let sessions, let id):
         let after = try ControlRequest.place(cursor)
-        return try EventStream.page(try sessions.events(of: id, after: after, limit: limit), after: after)
+        let (page, passed) = try sessions.next(of: id, after: after, limit: limit)
+        return try EventStream.page(page, passed: passed, after: after)
       case .sessions(let reading): return try EventStream.page(try reading.page(limit: limit))
       }
     }
@@ -174,21 +175,25 @@ struct EventStream: Sendable {
     return Page(text: text, cursor: page.cursor, hasMore: page.hasMore)
   }
 
-  private static func page(_ page: SessionEventPage, after number: Int64) throws(ControlFailure) -> Page {
-    var text: [UInt8] = []
+  /// - Parameter passed: the number that the reader's place goes on to before the events, as at the beginning; `nil` for none.
+  private static func page(
+    _ page: SessionEventPage, passed: Int64?, after number: Int64
+  ) throws(ControlFailure) -> Page {
+    var text = passed.map { place(String($0)) } ?? []
     for event in page.events {
       text +=
         Array("id: \(event.number)\n".utf8)
         + block(name: event.code.rawValue, data: try ControlJSON.encode(event))
     }
-    return Page(text: text, cursor: String(page.events.last?.number ?? number), hasMore: page.hasMore)
+    let cursor = page.events.last?.number ?? passed ?? number
+    return Page(text: text, cursor: String(cursor), hasMore: page.hasMore)
   }
 
   private static func page(_ page: SessionReading.Page) throws(ControlFailure) -> Page {
     var text: [UInt8] = []
     for news in page.news {
-      text += block(
-        name: news.event?.code.rawValue ?? "session-ended", data: try ControlJSON.encode(news))
+      let name = news.event?.code.rawValue ?? (news.passed == nil ? "session-ended" : "events-passed")
+      text += block(name: name, data: try ControlJSON.encode(news))
     }
     return Page(text: text, cursor: "", hasMore: page.hasMore)
   }

@@ -21,12 +21,30 @@ package protocol SessionPort: Sendable {
     of id: String, in states: [TaskState], after number: Int64, limit: Int
   ) throws(ControlFailure) -> TaskPage
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage
+  /// - Returns: the number of the last event that was acknowledged; 0 for none.
+  func acknowledged(in id: String) throws(ControlFailure) -> Int64
   /// - Returns: what was done, as text for a person.
   func order(_ order: SessionOrder, _ id: String) throws(ControlFailure) -> ControlAnswer
   /// Registers a reader of the session's events until the subscription ends. Calls `wake` on any thread whenever there may be new
   /// events.
   func subscribe(_ id: String, _ wake: @escaping @Sendable () -> Void) throws(ControlFailure)
     -> AgentSubscription
+}
+
+extension SessionPort {
+  /// Returns the next events for a stream.
+  ///
+  /// - Returns: the events, and the number up to which the events before them are gone because somebody acknowledged them; `nil`
+  ///   where none is missing. `events-lost` tells of events that were dropped.
+  func next(
+    of id: String, after number: Int64, limit: Int
+  ) throws(ControlFailure) -> (page: SessionEventPage, passed: Int64?) {
+    let page = try events(of: id, after: number, limit: limit)
+    if page.events.first?.code == .eventsLost { return (page, nil) }
+    // This is read after the page: what the page lacks is below it.
+    let last = if let first = page.events.first { first.number - 1 } else { try acknowledged(in: id) }
+    return (page, last > number ? last : nil)
+  }
 }
 
 /// The sessions of an agent that has none.
@@ -51,6 +69,7 @@ package struct NoSessions: SessionPort {
   package func events(
     of id: String, after number: Int64, limit: Int
   ) throws(ControlFailure) -> SessionEventPage { throw Self.refusal }
+  package func acknowledged(in id: String) throws(ControlFailure) -> Int64 { throw Self.refusal }
   package func order(_ order: SessionOrder, _ id: String) throws(ControlFailure) -> ControlAnswer {
     throw Self.refusal
   }

@@ -66,9 +66,10 @@ final class SessionReading: Sendable {
         continue
       }
       do throws(ControlFailure) {
-        let events = try sessions.events(of: id, after: after, limit: limit - page.news.count)
+        let (events, passed) = try sessions.next(of: id, after: after, limit: limit - page.news.count)
+        if let passed { page.news.append(SessionNews(id, passed: passed)) }
         page.news += events.events.map { SessionNews(id, $0) }
-        if let last = events.events.last { state.withLock { $0.reached[id] = last.number } }
+        if let last = events.events.last?.number ?? passed { state.withLock { $0.reached[id] = last } }
         if events.hasMore { unfinished.append(id) }
       } catch {
         guard error.kind == .notFound else { throw error }

@@ -255,7 +255,14 @@ extension CurlOption {
     _ request: DownloadRequest, isTrusted: Bool, isLedAway: Bool = false, settings: NetworkSettings,
     cookies: String? = nil
   ) -> [String] {
-    var lines = ["Accept: \(request.accept ?? "*/*")"]
+    // The lines of a request take the place of those of the settings, and both that of Tarn's own `Accept`. libcurl leaves out its
+    // `User-Agent` where there is a line of that name.
+    let common = isTrusted ? settings.headers : []
+    let own = HeaderLines.merged(isLedAway ? [] : request.headers, over: common).filter(HeaderValue.isSafe)
+    var lines: [String] = []
+    if !own.contains(where: { HeaderLines.name(of: $0) == "accept" }) {
+      lines.append("Accept: \(request.accept ?? "*/*")")
+    }
     // Only feeds can use encoded bytes. Asking for identity keeps proxies from encoding files.
     lines.append("Accept-Encoding: \(request.encoding == .gzipAsked ? "gzip" : "identity")")
     if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
@@ -264,8 +271,7 @@ extension CurlOption {
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
     // Removes the headers that libcurl adds for a body: its author says what it is.
     if request.method != nil { lines += ["Expect:", "Content-Type:"] }
-    let own = (isTrusted ? settings.headers : []) + (isLedAway ? [] : request.headers)
-    lines += own.filter(HeaderValue.isSafe).map { line in
+    lines += own.map { line in
       line.lowercased().hasPrefix("cookie:") ? line + (cookies.map { "; \($0)" } ?? "") : line
     }
     return lines

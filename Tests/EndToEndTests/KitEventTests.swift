@@ -280,6 +280,37 @@ struct KitEventTests {
     #expect(numbers == Array(1...last))
   }
 
+  /// The program stands still while another one acknowledges everything: no event tells it the end of its task any more.
+  @Test func whoLagsBehindAnAcknowledgementIsToldTheEnd() async throws {
+    server.serve("a", [1], .hangs)
+    let session = try await session()
+    let task = try await session.download(request("a"))
+    let relay = try #require(
+      HeldRelay(to: try #require(agent.agent.socket), at: agent.directory + "/relay.sock"))
+    let lagging = try await BackgroundSession.open("s", agent: Agent(socket: relay.path)).session
+    let heard = Heard()
+    lagging.task(task.number).onCompletion { @MainActor end in heard.ends.append(end) }
+    // The connections that opened the session and asked for the task are over, and the stream is there.
+    try await wait("it waits for the end") { relay.hasStream && relay.ended == 2 }
+    relay.hold(true)
+    // More than the sockets hold.
+    let others = (0..<200).map { number in
+      var other = request("nothing/\(number)")
+      other.label = String(repeating: "l", count: 4000)
+      return other
+    }
+    _ = try await session.download(others)
+    try await wait("they have failed") {
+      try await session.snapshot().tasks.dropFirst().allSatisfy { $0.state == .failed }
+    }
+    server.change("a", to: .finishes)
+    try await wait("it has finished") { try await task.status().state == .finished }
+    try await session.acknowledge(.max)
+    relay.hold(false)
+    try await wait("its end is told") { await heard.ends.count == 1 }
+    #expect(try await heard.ends[0].get().state == .finished)
+  }
+
   /// The agent is killed, and the next one goes on; so do readers and closures.
   @Test func readersOutliveTheAgent() async throws {
     server.serve("a", [1])

@@ -346,6 +346,24 @@ import Testing
     #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"2\"")
   }
 
+  /// As with what has failed: the new request holds, and the file stays where it is.
+  @Test func whatIsFinishedTakesTheNewRequest() throws {
+    var settings = SessionSettings()
+    settings.headers = ["X-A: session", "x-b: session"]
+    try bench.session.set(settings, nil)
+    let task = try bench.add("a") { ($0.headers, $0.label) = (["X-A: one"], "one") }
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.headers } == ["x-b: session", "X-A: one"])
+    try bench.add("a") { ($0.headers, $0.label, $0.priority) = (["X-B: two"], "two", .low) }
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.headers } == ["X-A: session", "X-B: two"])
+    let event = try bench.ledger.events(after: 0, limit: 99).last { $0.code == .finished }
+    #expect(event?.label == "two" && bench.files == ["a"])
+    // It may begin suspended, and with a key it stays one request.
+    try bench.add("a") { $0.suspended = true }
+    #expect(try bench.state(task) == .suspended && bench.ledger.task(task)?.request.label == nil)
+  }
+
   /// What somebody has changed since is left to them.
   @Test func whatWasEditedIsNotTakenAway() throws {
     let task = try bench.add("a")

@@ -33,6 +33,30 @@ import Testing
     #expect(try bench.ledger.task(suspended)?.wish == nil)
   }
 
+  /// What the server has said and sent by then comes with the end, as with every other.
+  @Test func aCancelledTaskTellsWhatHadCome() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    gate.open()
+    try bench.finish(task)
+    func event(_ code: SessionEvent.Code) throws -> SessionEvent? {
+      try bench.ledger.events(after: 0, limit: 99).last { $0.code == code }
+    }
+    #expect(try event(.response)?.times?.response != nil)
+    let cancelled = try #require(try event(.cancelled))
+    #expect(cancelled.response?.status == 200 && cancelled.times?.response != nil)
+    #expect(cancelled.bytes.map { $0 > 0 && $0 <= 1_500_000 } == true)
+    // One that waits after an answer tells it, and one that nobody has answered has none.
+    bench.answer("b", FakeAnswer(status: 503))
+    let waiting = try bench.add("b")
+    try bench.run(until: "it waits") { try bench.state(waiting) == .waiting }
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), waiting))
+    #expect(try event(.cancelled)?.task == waiting && event(.cancelled)?.response?.status == 503)
+    let suspended = try bench.add("c") { $0.suspended = true }
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), suspended))
+    #expect(try event(.cancelled)?.task == suspended && event(.cancelled)?.response == nil)
+  }
+
   /// The transfer stops only a moment after the first order.
   @Test func aLaterOrderTakesThePlaceOfAnEarlierOne() throws {
     let (task, first) = try bench.beginPaused("a")

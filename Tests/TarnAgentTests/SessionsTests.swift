@@ -58,6 +58,22 @@ import Testing
     #expect(try sessions.list().sessions.map(\.id) == ["s"])
   }
 
+  @Test func anOrderThatChangesNothingSaysSo() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    request.suspended = true
+    _ = try sessions.add([request], to: "s")
+    var urgent = SessionOrder(.prioritize, task: 1)
+    urgent.priority = .high
+    #expect(try sessions.order(urgent, "s").wasSo == false)
+    #expect(try sessions.order(SessionOrder(.cancel, task: 1), "s").wasSo == false)
+    urgent.priority = .low
+    #expect(try sessions.order(urgent, "s").wasSo)
+    // Its events are not acknowledged, and so it stays.
+    #expect(try sessions.order(SessionOrder(.close), "s").wasSo == false)
+    #expect(try sessions.order(SessionOrder(.close), "s").wasSo)
+  }
+
   @Test func aSessionIsForgottenBesideWhoListsIt() throws {
     let isOver = Locked(false)
     let failures = Locked<[String]>([])

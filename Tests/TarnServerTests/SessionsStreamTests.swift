@@ -9,6 +9,7 @@ import Testing
 final class FakeSessions: SessionPort {
   struct State {
     var counts: [String: Int64] = [:]
+    var acknowledged: [String: Int64] = [:]
     var wakes: [Int: (id: String, wake: @Sendable () -> Void)] = [:]
     var last = 0
     /// Called before a page is handed out.
@@ -25,6 +26,20 @@ final class FakeSessions: SessionPort {
     for (_, wake) in wakes { wake() }
   }
 
+  /// Acknowledges events in the step that adds the last of them, so that no reader sees them.
+  func publishAcknowledged(_ id: String, _ count: Int64) {
+    state.withLock { state in
+      state.counts[id, default: 0] += count
+      state.acknowledged[id] = state.counts[id]
+    }
+    publish(id, 0)
+  }
+
+  func acknowledged(in id: String) throws(ControlFailure) -> Int64 {
+    _ = try count(id)
+    return state.withLock { $0.acknowledged[id] ?? 0 }
+  }
+
   func forget(_ id: String) { state.withLock { $0.counts[id] = nil } }
 
   private func count(_ id: String) throws(ControlFailure) -> Int64 {
@@ -36,7 +51,8 @@ final class FakeSessions: SessionPort {
 
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage {
     let count = try count(id)
-    let numbers = number < count ? Array((number + 1)...count) : []
+    let last = max(number, try acknowledged(in: id))
+    let numbers = last < count ? Array((last + 1)...count) : []
     let events = numbers.prefix(limit).map { number in
       var event = SessionEvent(.finished, time: Timestamp(nanoseconds: 0))
       event.number = number
@@ -91,8 +107,9 @@ final class FakeSessions: SessionPort {
         switch step {
         case .begun: state.hasBegun = true
         case .news(let news):
+          let passed = news.passed.map { "passed \($0)" } ?? "-"
           state.steps.append(
-            "\(news.session) " + (news.event.map { String($0.number) } ?? news.failure?.code ?? "-"))
+            "\(news.session) " + (news.event.map { String($0.number) } ?? news.failure?.code ?? passed))
         case .ended(let error): state.end = error.map { .failure($0) } ?? .success(())
         }
       }
@@ -151,6 +168,36 @@ final class FakeSessions: SessionPort {
     defer { stream.end() }
     _ = heard.steps(21)
     #expect(heard.steps(of: "b") == (1...20).map { "b \($0)" })
+  }
+
+  /// What is gone because somebody else has acknowledged it is said to be gone, also where nothing comes after it.
+  @Test func whatWasAcknowledgedMeanwhileIsPassed() throws {
+    let stage = try Stage()
+    stage.agent.fakes.publish("a", 3)
+    let (heard, stream) = follow(stage, ["a:0"])
+    defer { stream.end() }
+    #expect(heard.steps(3) == ["a 1", "a 2", "a 3"])
+    stage.agent.fakes.publishAcknowledged("a", 4)
+    #expect(heard.steps(4).last == "a passed 7")
+    stage.agent.fakes.publish("a")
+    #expect(heard.steps(5).last == "a 8")
+    // From the middle, and from the beginning.
+    let (again, other) = follow(stage, ["a:5"])
+    defer { other.end() }
+    #expect(again.steps(2) == ["a passed 7", "a 8"])
+    let (first, third) = follow(stage, ["a:0"])
+    defer { third.end() }
+    #expect(first.steps(2) == ["a passed 7", "a 8"])
+  }
+
+  @Test func theStreamOfASessionPassesTheNumber() throws {
+    let stage = try Stage()
+    stage.agent.fakes.publish("a", 1)
+    let client = stage.raw
+    client.get("/v1/session/stream?session=a&after=1")
+    #expect(client.read(through: "id: 1\n\n") != nil)
+    stage.agent.fakes.publishAcknowledged("a", 4)
+    #expect(client.read(through: "id: 5\n\n") != nil)
   }
 
   /// The others go on; it is seen with the next sign of life at the latest.

@@ -80,6 +80,22 @@ import Testing
     #expect(other.filter { $0.hasPrefix("X-") } == [])
   }
 
+  /// A line of the request takes the place of one of the settings, and both that of Tarn's own; elsewhere Tarn's own is sent.
+  @Test func linesOfTheUsersTakeThePlaceOfOthers() {
+    var settings = NetworkSettings()
+    settings.headers = ["ACCEPT: text/html", "X-A: session", "X-B: session"]
+    var request = DownloadRequest(url: "http://a.example/", limit: 1)
+    func lines(isTrusted: Bool, isLedAway: Bool = false) -> [String] {
+      CurlOption.headers(request, isTrusted: isTrusted, isLedAway: isLedAway, settings: settings)
+        .filter { !$0.hasPrefix("Accept-Encoding: ") }
+    }
+    #expect(lines(isTrusted: true) == ["ACCEPT: text/html", "X-A: session", "X-B: session"])
+    request.headers = ["accept: audio/*", "x-a: task"]
+    #expect(lines(isTrusted: true) == ["X-B: session", "accept: audio/*", "x-a: task"])
+    #expect(lines(isTrusted: false) == ["accept: audio/*", "x-a: task"])
+    #expect(lines(isTrusted: false, isLedAway: true) == ["Accept: */*"])
+  }
+
   /// What no setting moves, and no server at hand could tell: the system's TLS refuses old versions by itself, a response
   /// without a head fails later on, and the environment is emptied at the start.
   @Test func safetyIsExplicit() {

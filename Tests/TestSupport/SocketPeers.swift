@@ -33,7 +33,7 @@ package final class ScratchDirectory: Sendable {
   }
 }
 
-private func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
+func withAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
   var raw = sockaddr_un()
   raw.sun_family = sa_family_t(AF_UNIX)
   withUnsafeMutableBytes(of: &raw.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }

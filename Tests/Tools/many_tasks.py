@@ -6,9 +6,10 @@
 The server holds the first task, so that all others are queued. While they are added, in batches of 1,000, `tarn status`
 runs, and the status and the session are asked for on the socket. Then all tasks are listed, and cancelled.
 
-Judged are counts and memory: every task is there once, in its state, and its number is the next one; the server has seen
-one connection; the agent never had 100 MB resident, nor more than a few threads beyond those that it has with one task;
-each question was answered. Times are printed only, for they depend on the machine. The last line sums up.
+Judged are counts and memory: every task is there once, in its state, and its number is the next one; the events are the
+one answer, the end of every task and that of all, numbered without a gap; the server has seen one connection; the agent
+never had 100 MB resident, nor more than a few threads beyond those that it has with one task; each question was
+answered. Times are printed only, for they depend on the machine. The last line sums up.
 """
 import argparse
 import collections
@@ -83,6 +84,15 @@ class Agent(agent_figures.Agent):
                 return
             after = page["tasks"][-1]["task"]["number"]
 
+    def events(self):
+        after = 0
+        while True:
+            page = self.ask(f"/v1/session/events?{SESSION}&limit={BATCH}&after={after}")
+            yield from page["events"]
+            if not page["hasMore"]:
+                return
+            after = page["events"][-1]["number"]
+
     def states(self):
         return self.ask(f"/v1/session?{SESSION}")["tasks"]
 
@@ -148,6 +158,18 @@ def told(name, seconds, more=""):
     print(f"{name}: {seconds:.2f} s{more}", flush=True)
 
 
+def events_wrong(events, count):
+    """What is wrong with the events of tasks of which one was answered and all were cancelled."""
+    found, codes = [], collections.Counter(event["code"] for event in events)
+    if codes != {"response": 1, "cancelled": count, "all-delivered": 1}:
+        found.append(f"the events are {dict(codes)}")
+    if [event["number"] for event in events] != list(range(1, len(events) + 1)):
+        found.append("the numbers of the events have a gap")
+    if len({event["task"] for event in events if event["code"] == "cancelled"}) != codes["cancelled"]:
+        found.append("the end of a task is told twice")
+    return found
+
+
 def measure(agent, count, out):
     """What is wrong."""
     server, found = HoldingServer(), []
@@ -176,6 +198,7 @@ def measure(agent, count, out):
     agent.order("POST", f"/v1/session/order?{SESSION}", '{"verb":"cancel"}')
     wait("all are cancelled", lambda: agent.states() == {"cancelled": count})
     told("cancelling", time.monotonic() - begin)
+    found += events_wrong(list(agent.events()), count)
     if server.connections != 1:
         found.append(f"while all were cancelled {server.connections - 1} of them began")
     peak, threads = agent.peak(), max(beside.threads, agent.threads())

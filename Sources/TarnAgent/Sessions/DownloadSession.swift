@@ -62,6 +62,7 @@ final class DownloadSession: Sendable {
     ledger.attach(
       SessionLedger.Sources(
         path: { [folder] in folder.path($0) }, response: { [atWork] in Self.unnoted($0, atWork) },
+        kept: { [folder] task in task.directory == nil ? nil : folder.partial(of: task)?.bytes },
         times: { [atWork, clock] task in atWork.withLock { $0[task] }?.times(at: clock.monotonic()) },
         noted: { [atWork] task, serial in
           atWork.withLock { tasks in
@@ -433,12 +434,6 @@ final class DownloadSession: Sendable {
     if isNew { try ledger.noteResponse(of: task) }
   }
 
-  /// The last answer; `nil` when the ledger has it.
-  private static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Response?
-  {
-    atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
-  }
-
   // MARK: What came of it
 
   func ended(_ number: Int64, _ outcome: SingleDownload.Outcome) throws(LedgerFailure) {
@@ -727,7 +722,7 @@ final class DownloadSession: Sendable {
   /// Sets the priority of tasks. Callable on any thread.
   func prioritize(_ numbers: [Int64], _ priority: TaskPriority) throws(LedgerFailure) -> Int {
     try ledger.update(numbers) { task in
-      guard task.request.priority ?? .normal != priority else { return nil }
+      guard !task.state.isEnd, task.request.priority ?? .normal != priority else { return nil }
       var task = task
       task.request.priority = priority
       return (task, [])

@@ -13,16 +13,18 @@ enum HostCredential {
     return host.lowercased() == trust.host.lowercased()
   }
 
-  /// Returns all header lines of a request: the session's, its own, and the host's credential.
+  /// Returns all header lines of a request. Its own take the place of the host's credential, and both that of
+  /// the session's, where they have the same name.
   ///
   /// - Throws: `credential-not-readable`.
   static func headers(of request: TaskRequest, _ settings: SessionSettings) throws(PassFailure) -> [String] {
-    var lines = (settings.headers ?? []) + (request.headers ?? [])
-    if request.ignoreCache == true { lines += ["Cache-Control: no-cache", "Pragma: no-cache"] }
+    var own = request.headers ?? []
+    if request.ignoreCache == true { own += ["Cache-Control: no-cache", "Pragma: no-cache"] }
+    var common = settings.headers ?? []
     if let trust = settings.hosts?.first(where: { fits($0, request.url) }), let line = try line(of: trust) {
-      lines.append(line)
+      common = HeaderLines.merged([line], over: common)
     }
-    return lines
+    return HeaderLines.merged(own, over: common)
   }
 
   /// - Returns: a header line; `nil` when the host has no credential.

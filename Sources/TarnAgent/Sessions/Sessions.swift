@@ -314,6 +314,11 @@ final class Sessions: SessionPort {
     }
   }
 
+  func acknowledged(in id: String) throws(ControlFailure) -> Int64 {
+    let session = try find(id).session
+    return try Self.translating { try session.ledger.acknowledged() }
+  }
+
   func subscribe(
     _ id: String, _ wake: @escaping @Sendable () -> Void
   ) throws(ControlFailure) -> AgentSubscription {
@@ -349,9 +354,10 @@ final class Sessions: SessionPort {
         }
         return try acknowledge(number, session)
       case .close:
-        try session.ledger.set(.closed, clock.time.rfc3339)
+        let wasClosed = try session.ledger.fact(.closed) != nil
+        if !wasClosed { try session.ledger.set(.closed, clock.time.rfc3339) }
         loop.post(.wake(session))
-        return ControlAnswer("session '\(id)' takes no more tasks")
+        return ControlAnswer("session '\(id)' takes no more tasks", wasSo: wasClosed)
       case .forget:
         forget(session)
         return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
@@ -510,8 +516,10 @@ final class Sessions: SessionPort {
   private func wake(_ session: DownloadSession) {
     let isRead = state.withLock { $0.sessions[session.id]?.listeners.isEmpty == false }
     guard !isRead, let command = session.settings.wake,
-      let first = try? session.ledger.firstNews()
+      var first = try? session.ledger.firstNews()
     else { return }
+    // The program reads on from the first event of all; that it is woken has another reason.
+    if let oldest = try? session.ledger.events(after: 0, limit: 1).first { first.number = oldest.number }
     let isDue = state.withLock { state in
       guard !state.isEnding else { return false }
       return state.sessions[session.id]?.wake.begin(now: clock.time) == true

@@ -1,6 +1,7 @@
 import TarnCore
 import TarnEngine
 import TarnLedger
+import TarnRuntime
 
 /// The state of a task at work.
 struct TaskAtWork {
@@ -76,6 +77,11 @@ extension DownloadSession.StopReason {
 }
 
 extension DownloadSession {
+  /// The last answer; `nil` when the ledger has it.
+  static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Response? {
+    atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
+  }
+
   /// The parts that a task begins with.
   struct Beginning: Sendable {
     let task: Int64

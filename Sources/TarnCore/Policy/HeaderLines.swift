@@ -25,4 +25,13 @@ package struct HeaderLines: Sendable, Equatable {
     }
     self.headers = headers
   }
+
+  /// Returns these lines, before them the others whose names they do not have.
+  package static func merged(_ lines: [String], over others: [String]) -> [String] {
+    let names = Set(lines.map(name(of:)))
+    return others.filter { !names.contains(name(of: $0)) } + lines
+  }
+
+  /// Returns the name of a line in lower case.
+  package static func name(of line: String) -> String { line.prefix { $0 != ":" }.lowercased() }
 }

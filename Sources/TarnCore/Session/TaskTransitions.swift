@@ -139,9 +139,10 @@ extension TaskRecord {
   }
 
   /// Handles a request that is handed over again, with the URL and the destination that the task was added with. A task that has
-  /// failed or was cancelled is queued once more.
+  /// ended is queued once more.
   ///
-  /// - Parameter takesAll: true to give a task that is not running the whole request; otherwise it only gets another digest.
+  /// - Parameter takesAll: true to give a task that is not running the whole request, and to leave a finished one finished. Otherwise
+  ///   one that has not ended only gets another digest.
   /// - Returns: whether the task has changed.
   package mutating func renew(with request: TaskRequest, _ terms: TaskTerms, takesAll: Bool) -> Bool {
     let key = self.request.key ?? request.key
@@ -151,6 +152,13 @@ extension TaskRecord {
       // Its bytes may be at another place, where it was sent since.
       move(to: request.to, request.existing)
       (self.request, attempts, fresh) = (request, 0, terms.now)
+      begin(request.first, terms)
+      return true
+    case .finished where !takesAll:
+      // The file stays where it is, and is compared there.
+      let place = self.request.to
+      (self.request, attempts, fresh) = (request, 0, terms.now)
+      self.request.to = place
       begin(request.first, terms)
       return true
     case .running:

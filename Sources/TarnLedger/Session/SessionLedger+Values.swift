@@ -1,20 +1,23 @@
 package import TarnCore
 
 extension SessionLedger {
-  /// The sources of facts about running tasks: the file's path, and the response and times that were not asked for before.
+  /// The sources of facts about tasks at work: the file's path, and the response and times that were not asked for before. Of any
+  /// task: the bytes of its partial file.
   package struct Sources: Sendable {
     package var path: @Sendable (Int64) -> String?
     package var response: @Sendable (Int64) -> Response?
+    package var kept: @Sendable (TaskRecord) -> UInt64?
     package var times: @Sendable (Int64) -> TaskTimes?
     /// Called when the response of a task, with its serial number, is durable, before the next write.
     package var noted: @Sendable (Int64, Int) -> Void
 
     package init(
       path: @escaping @Sendable (Int64) -> String?, response: @escaping @Sendable (Int64) -> Response?,
+      kept: @escaping @Sendable (TaskRecord) -> UInt64? = { _ in nil },
       times: @escaping @Sendable (Int64) -> TaskTimes? = { _ in nil },
       noted: @escaping @Sendable (Int64, Int) -> Void = { _, _ in }
     ) {
-      (self.path, self.response, self.times, self.noted) = (path, response, times, noted)
+      (self.path, self.response, self.kept, self.times, self.noted) = (path, response, kept, times, noted)
     }
   }
 

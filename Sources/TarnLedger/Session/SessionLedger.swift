@@ -365,7 +365,7 @@ package final class SessionLedger: TransferLedger {
           let (changed, events) = change(record)
         else { continue }
         try TaskRows.write(changed, connection)
-        for event in events { try append(event, connection) }
+        for event in events { try append(completed(event, changed, connection), connection) }
         if changed.state.isEnd, !record.state.isEnd { ended.append(changed) }
         result.append(changed)
       }
@@ -481,13 +481,6 @@ package final class SessionLedger: TransferLedger {
     return text.flatMap { JSONText.value([SessionEvent].self, from: $0) } ?? []
   }
 
-  private static func event(_ row: Statement) throws(LedgerFailure) -> SessionEvent {
-    guard var event = JSONText.value(SessionEvent.self, from: try row.text(1)) else { throw row.damaged(1) }
-    event.number = try row.integer(0)
-    event.body = try row.optionalText(2)
-    return event
-  }
-
   /// Returns the number of the newest event; 0 when there never was one.
   package func lastEvent() throws(LedgerFailure) -> Int64 {
     try read { connection throws(LedgerFailure) in
@@ -528,13 +521,25 @@ package final class SessionLedger: TransferLedger {
     try connection.run("DELETE FROM bodies WHERE number <= ?", [.integer(number)])
   }
 
+  /// Adds to the event of a task that failed or was cancelled what came before that.
+  private func completed(
+    _ event: SessionEvent, _ task: TaskRecord, _ connection: Connection
+  ) throws(LedgerFailure) -> SessionEvent {
+    guard event.code == .failed || event.code == .cancelled else { return event }
+    var event = event
+    let sources = sources.withLock { $0 }
+    (event.bytes, event.times) = (sources.kept(task), sources.times(task.number))
+    // An attempt without a response does not show that of an earlier one.
+    let hasResponse = event.times.map { $0.response != nil } ?? true
+    if event.response == nil, hasResponse { event.response = try Self.response(task.number, connection) }
+    return event
+  }
+
   private func append(_ event: SessionEvent, _ connection: Connection) throws(LedgerFailure) {
     var event = event
     let body = event.body
     event.body = nil
-    if let number = event.task, event.code != .response, event.times == nil {
-      event.times = sources.withLock { $0 }.times(number)
-    }
+    if let number = event.task, event.times == nil { event.times = sources.withLock { $0 }.times(number) }
     try connection.run(
       "INSERT INTO events (code, task, body) VALUES (?, ?, ?)",
       [

@@ -72,3 +72,13 @@ enum TaskRows {
       changed: Timestamp(nanoseconds: changed))
   }
 }
+
+extension SessionLedger {
+  /// Reads an event with its number and body.
+  static func event(_ row: Statement) throws(LedgerFailure) -> SessionEvent {
+    guard var event = JSONText.value(SessionEvent.self, from: try row.text(1)) else { throw row.damaged(1) }
+    event.number = try row.integer(0)
+    event.body = try row.optionalText(2)
+    return event
+  }
+}
