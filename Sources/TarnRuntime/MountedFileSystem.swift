@@ -13,11 +13,13 @@ package enum MountedFileSystem {
     return status.f_flag & UInt(ST_RDONLY) != 0
   }
 
-  /// Returns the bytes that a user other than root may still write there; `nil` where nothing is known about the path.
-  package static func freeBytes(_ path: String) -> UInt64? {
+  /// Returns the bytes that a user other than root may still write there, and all of the file system; `nil` where nothing is known
+  /// about the path.
+  package static func space(_ path: String) -> (free: UInt64, total: UInt64)? {
     var status = statvfs()
     guard statvfs(path, &status) == 0 else { return nil }
-    return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    let block = UInt64(status.f_frsize)
+    return (UInt64(status.f_bavail) * block, UInt64(status.f_blocks) * block)
   }
 
   /// Returns an ID of the file system as text, which outlives reboots where the file system has one.

@@ -116,6 +116,19 @@ import Testing
     #expect(found.first?.message.hasPrefix("failing (") == true, "\(found)")
   }
 
+  /// Its passes end in part, so none of them leaves a failure of its own.
+  @Test func aMirrorThatNeverWorkedIsTold() throws {
+    try place.publish(["b": "two\n"], "feed/OTHER")
+    try place.write("wrong\n", "feed/b")
+    try settings(mirror("m", feed: "\(place.path)/feed/OTHER"))
+    #expect(try place.tarn("sync", "m").status == 3)
+    let (report, status) = try doctor("--offline")
+    let found = report.all("problem", "state")
+    #expect(status == 3 && found.map(\.mirror) == ["m"] && found[0].mend == "tarn status m", "\(report)")
+    #expect(found.first?.message.hasPrefix("failing (b: ") == true, "\(found)")
+    #expect(found.first?.message.hasSuffix(", last success never)") == true, "\(found)")
+  }
+
   @Test func aCredentialOfTheServiceIsNoFault() throws {
     try settings(mirror("m", feed: "http://127.0.0.1:1/x", "header-file = { credential = \"token\" }"))
     let feeds = try doctor().report.findings.filter { $0.check == "feed" }

@@ -47,6 +47,11 @@ import Testing
     #expect(lines.allSatisfy { $0.count <= 100 })
   }
 
+  @Test func theHelpOfAllCommandsNamesTheManual() {
+    #expect(help([]).split(separator: "\n").last == "  See 'man tarn' for the manual.")
+    #expect(Self.commands.dropFirst().allSatisfy { !help($0).contains("man tarn'") })
+  }
+
   @Test(arguments: commands) func helpCommandIsTheSame(_ command: [String]) throws {
     #expect(
       try TarnBinary.run(["help"] + command).output == TarnBinary.run(command + ["--help"]).output)

@@ -295,13 +295,35 @@ import Testing
     let line =
       "gone: 2 mirrors without a folder: /srv/first/one, /srv/second; if they are gone for good: tarn forget --gone"
     #expect(
-      StatusCommand.beforeCommands([line], 60) == [
+      StatusCommand.fitted([line], 60) == [
         "gone: 2 mirrors without a folder: /srv/first/one,", "  /srv/second; if they are gone for good:",
         "  tarn forget --gone",
       ])
     #expect(
-      StatusCommand.beforeCommands([line], nil) == [line]
-        && StatusCommand.beforeCommands([line], 200) == [line])
+      StatusCommand.fitted([line], nil) == [line]
+        && StatusCommand.fitted([line], 200) == [line])
+  }
+
+  @Test func aCardFitsANarrowTerminal() {
+    let lines = [
+      "  failure       the folder /srv/mirrors/iso was moved away or deleted",
+      "  hint          tarn trash list '/srv/mirrors/an iso, and more/of/them'; then look",
+      "next: tarn forget /srv/mirrors/isos, which the settings name no more; or to keep it: tarn sync /srv/mirrors/isos",
+      "agent: yours does not run: systemctl --user enable --now tarn.service", "next: tarn sync iso",
+    ]
+    let fitted = StatusCommand.fitted(lines, 60)
+    #expect(
+      fitted == [
+        "  failure       the folder /srv/mirrors/iso was moved away", "    or deleted", "  hint",
+        "    tarn trash list '/srv/mirrors/an iso, and more/of/them'", "    then look", "next:",
+        "  tarn forget /srv/mirrors/isos", "  which the settings name no more; or to keep it:",
+        "    tarn sync /srv/mirrors/isos", "agent: yours does not run:",
+        "  systemctl --user enable --now tarn.service", "next: tarn sync iso",
+      ], "\(fitted.joined(separator: "\n"))")
+    #expect(StatusCommand.fitted(lines, nil) == lines)
+    // A command may be longer than a line, and can be copied even so.
+    let long = "tarn sync \(String(repeating: "a/", count: 40))"
+    #expect(StatusCommand.fitted(["next: \(long)"], 60) == ["next:", "  \(long)"])
   }
 
   /// With twenty transfers in 24 rows nothing else was seen.

@@ -91,6 +91,32 @@ final class MetricsTests: AgentHouse {
     #expect(found.keys.contains { $0.hasPrefix("tarn_build_info{version=") })
   }
 
+  /// Much may be free, and nothing of it for the mirror.
+  @Test func theReserveIsNotThereToBeUsed() throws {
+    try start()
+    let before = try #require(try value("folder_free_bytes"))
+    #expect(try value("folder_usable_bytes") ?? .infinity < before)
+    try settings((place.text("tarn.toml") ?? "") + "reserve = \"900TiB\"\n")
+    #expect(try tarn("reload").status == 0)
+    #expect(try value("folder_free_bytes") ?? 0 > 0 && value("folder_usable_bytes") == 0)
+  }
+
+  /// The agent may be old, and a mirror of it new.
+  @Test func aMirrorTellsWhenItWasTakenUp() throws {
+    let other = "\n[mirror.other]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/other\"\n"
+    try start()
+    let first = try #require(try value("added_timestamp_seconds"))
+    try settings((place.text("tarn.toml") ?? "") + other)
+    #expect(try tarn("reload").status == 0)
+    let name = "tarn_mirror_added_timestamp_seconds{mirror=\"other\"}"
+    let added = try #require(samples(try scrape())[name])
+    #expect(try added > first && value("added_timestamp_seconds") == first)
+    // What it did before says nothing about another folder.
+    try settings((place.text("tarn.toml") ?? "").replacingOccurrences(of: "/other\"", with: "/moved\""))
+    #expect(try tarn("reload").status == 0)
+    #expect(try samples(try scrape())[name] ?? 0 > added && value("added_timestamp_seconds") == first)
+  }
+
   @Test func whatGoesWrongIsCounted() throws {
     try start()
     #expect(try tarn("sync", "files").status == 0)

@@ -221,6 +221,27 @@ import Testing
     #expect(path == ".ci/run" || readme.contains("\n\(path)\n"))
   }
 
+  /// It ended in the middle, with a word of cat's alone.
+  @Test func aBinaryWithoutItsCheckoutsIsRefusedAtOnce() throws {
+    let script = Repository.root.appendingPathComponent("packaging/deb").path
+    let result = try Command.run(
+      "env", ["TARN_RELEASE_SCRATCH=/nonexistent", script, "--binary", "/bin/true", "/tmp"])
+    #expect(result.status == 1 && result.output == "", "\(result)")
+    #expect(result.errors.hasPrefix("deb: the notices of the libraries are not in /nonexistent/checkouts; "))
+    #expect(result.errors.contains("swift package resolve --scratch-path /nonexistent\n"))
+  }
+
+  /// README says what is run, and what only with an option.
+  @Test func theReadmeNamesTheOptionsOfTheTests() throws {
+    let readme = try Repository.text("README.md")
+    let script = Repository.root.appendingPathComponent("packaging/test").path
+    let usage = try Command.run("bash", [script, "--help"]).output
+    for option in ["--quick", "--all"] {
+      #expect(readme.contains("`\(option)`") && usage.contains("packaging/test \(option)"), "\(option)")
+    }
+    #expect(!readme.contains("every test") && !usage.contains("everything:"))
+  }
+
   @Test func theExampleFeedListsEveryFileAndNoOther() throws {
     let base = Repository.root.appendingPathComponent("config/example")
     let result = try Command.run(

@@ -7,9 +7,10 @@ import pty
 import select
 import time
 
+import boot_bench
 from boot_bench import (
-    BASE, GATE, HELD, LARGE, PATIENCE, check, goes_on, held_up, in_sync, mirror, modes, pid, publish, read, requests, run, show,
-    take_away, wait_until, write)
+    BASE, FEEDS, GATE, HELD, LARGE, PATIENCE, check, goes_on, held_up, in_sync, journal, mirror, modes, pid, publish, read,
+    requests, run, show, take_away, wait_until, write)
 
 BEFORE, NOW = "/src/deb/before.deb", "/src/deb/tarn.deb"
 QUESTION = b"[yes/no]"
@@ -21,6 +22,25 @@ USERS = {f"/etc/{name}{end}" for name in ("passwd", "group", "shadow", "gshadow"
 EXAMPLE = "/etc/tarn/conf.d/example.toml"
 OWN = "/etc/tarn/conf.d/own.toml"
 SECRET = "/etc/tarn/credentials/name"
+# A mirror that fails and recovers, and the hook that hears of it. What is in its address is a secret.
+TOLD = "/etc/tarn/conf.d/told.toml"
+HEARD = "/var/lib/tarn/heard"
+TOKEN = boot_bench.SECRET
+TOLD_TEXT = f"""[mirror.told]
+feed = "{BASE}/told/SHA256SUMS?token={TOKEN}"
+folder = "/srv/mirrors/told"
+every = "1h"
+
+[hook.heard]
+command = ["/bin/sh", "-c", "echo $TARN_EVENT $TARN_MIRROR $TARN_CODE >>{HEARD}"]
+mirrors = ["told"]
+"""
+# What bash offers for the last word of a line of three.
+COMPLETE = """. /usr/share/bash-completion/completions/tarn
+COMP_WORDS=(tarn {0} {1}) COMP_CWORD=2 COMP_LINE='tarn {0} {1}' COMP_POINT=${{#COMP_LINE}} COMP_TYPE=9
+_tarn tarn '{1}' '{0}'
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
 before_all = set()
 
 
@@ -135,6 +155,77 @@ def records_are_kept(name):
     check(f"{name}: the records and the files stay", all(kept) and in_trash(), run("find /var/lib/tarn /srv/mirrors"))
 
 
+def heard(*lines):
+    """Whether the hook hears just these, in this order."""
+    return wait_until(lambda: (read(HEARD) or "").splitlines() == list(lines), 30)
+
+
+def told():
+    """An administrator is told that a mirror fails, and that it is well again."""
+    publish("told", {"note.txt": b"as it came\n"})
+    write(TOLD, TOLD_TEXT, 0o600)
+    run(["chown", "tarn:", TOLD])
+    done = run(["systemctl", "reload", "tarn"])
+    check("told: a mirror and its hook", done.status == 0 and in_sync("told"), (done, mirror("told")))
+    done = run(["tarn", "doctor"])
+    check("doctor: of a machine that is well it finds no problem", done.status == 0 and "\nproblem" not in done.output, done)
+    check("hook: it does not hear of what is well", not os.path.exists(HEARD), read(HEARD))
+    with open(f"{FEEDS}/told/SHA256SUMS", "a") as file:
+        file.write("0" * 64 + "  missing.txt\n")
+    passes = [run(["tarn", "sync", "told"]).status for _ in range(2)]
+    check("hook: it hears once that a mirror fails", passes == [3, 3] and heard("failing told partial"), (passes, read(HEARD)))
+    done = run(["tarn", "doctor"])
+    check("doctor: it ends with 3, and says which mirror fails, why, and what to type",
+          done.status == 3 and "problem  state        told: failing (missing.txt: " in done.output
+          and "\n         tarn status told\n" in done.output, done)
+    found = journal("MIRROR=told", "PATH=missing.txt")
+    check("journal: the native fields tell the mirror and the file",
+          found and (found[-1].get("_TRANSPORT"), found[-1].get("_SYSTEMD_UNIT"), found[-1].get("PRIORITY"))
+          == ("journal", "tarn.service", "4"), journal("MIRROR=told")[-2:])
+    reports(done.output)
+    publish("told", {"note.txt": b"as it came\n"})
+    done = run(["tarn", "sync", "told"])
+    check("hook: it hears that the mirror is well again",
+          done.status == 0 and heard("failing told partial", "recovered told in-sync"), (done, read(HEARD)))
+    found = journal("MIRROR=told", "CODE=in-sync")
+    check("journal: a pass is found by its mirror and its code", found and found[-1].get("_TRANSPORT") == "journal", found[-1:])
+    done = run(["tarn", "doctor"])
+    check("doctor: it has no problem any more", done.status == 0, done)
+
+
+def reports(problems):
+    """The bundle for a bug report, while a mirror fails."""
+    place = "/tmp/report.tar.gz"
+    done = run(["tarn", "report", "--to", place])
+    check("report: it is written, for root alone", done.status == 0 and modes(place) == "0600 root:root", (done, modes(place)))
+    names = [name.split("/")[-1] for name in run(["tar", "-tzf", place]).output.splitlines()]
+    wanted = ("settings.toml", "status.json", "doctor.txt", "events.jsonl", "journal.txt", "unit.txt")
+    check("report: it has the settings, the status, the events and the log", set(wanted) <= set(names), names)
+    line = next((line for line in problems.splitlines() if line.startswith("problem")), "no line")
+    text = run(["tar", "-xzOf", place]).output
+    check("report: it says what the doctor says", line in text, text[-800:])
+    check("report: the secret of an address is not in it", f"{BASE}/told/SHA256SUMS" in text and TOKEN not in text,
+          [line for line in text.splitlines() if TOKEN in line or "told/SHA256SUMS" in line])
+
+
+def completion():
+    """Users who may not read the settings of the mirror: its name comes from the agent."""
+    run(["usermod", "-aG", "tarn", "alice"])
+    for user, who in (("alice", "a member"), ("bob", "another user")):
+        done = run(["cat", TOLD], user)
+        check(f"completion: the settings tell {who} nothing", done.status != 0, done)
+        done = run(COMPLETE.format("status", "to"), user)
+        check(f"completion: bash offers {who} a mirror that only the agent can name", done.output.split() == ["told"], done)
+    run(["systemctl", "stop", "tarn"])
+    done = run(COMPLETE.format("status", "to"), "bob")
+    check("completion: without an agent it offers nothing, and says nothing", done.output + done.errors == "\n", done)
+    take_away(TOLD)
+    take_away(HEARD)
+    run(["systemctl", "start", "tarn"])
+    done = run(["tarn", "forget", "/srv/mirrors/told"])
+    check("told: forgotten once the settings name it no more", done.status == 0, done)
+
+
 def upgrade():
     check("upgrade: a transfer is at work", held_up(), mirror("held"))
     before, count, old = pid(), len(requests(LARGE)), version()
@@ -216,4 +307,4 @@ def leftovers():
     check("purge: no unit of Tarn's failed", "tarn" not in failed, failed)
 
 
-SECTIONS = [install, settings, upgrade, switched_off, remove, mirrors, purge_unseen, purge_asked, leftovers]
+SECTIONS = [install, settings, told, completion, upgrade, switched_off, remove, mirrors, purge_unseen, purge_asked, leftovers]

@@ -29,7 +29,12 @@ extension Agent {
       page.add(mirror.tally, name)
       if let interval { page.set(.interval, Duration.seconds(interval), name) }
       page.set(.received, received[name] ?? 0, name)
-      if let free = MountedFileSystem.freeBytes(mirror.settings.folder) { page.set(.free, free, name) }
+      page.set(.added, mirror.added, name)
+      if let space = MountedFileSystem.space(mirror.settings.folder) {
+        page.set(.free, space.free, name)
+        let reserve = mirror.reserve.bytes(ofTotal: space.total)
+        page.set(.usable, space.free - min(space.free, reserve), name)
+      }
     }
     guard withSessions else { return page }
     for session in (try? sessions.list())?.sessions ?? [] {

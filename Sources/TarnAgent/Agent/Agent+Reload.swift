@@ -117,12 +117,14 @@ extension Agent {
     let isMoved = shared.withLock { $0.mirrors[settings.name]?.isIn(settings.folder) == false }
     // Another folder has its own history, or none.
     let other = isMoved ? history(of: settings, nil) : nil
+    let now = moment
     return shared.withLock { shared in
       let old = shared.mirrors[settings.name]
-      shared.mirrors[settings.name] = old?.with(settings) ?? AgentMirror(settings)
+      shared.mirrors[settings.name] =
+        old?.with(settings, now: now.wall) ?? AgentMirror(settings, added: now.wall)
       return shared.state.change(
         settings.name, timing, isOtherFeed: old.map { !$0.follows(settings.feed) } ?? false,
-        isOtherWork: old.map { $0.settings.options != settings.options } ?? false, other: other, now: moment,
+        isOtherWork: old.map { $0.settings.options != settings.options } ?? false, other: other, now: now,
         random: parts.random.unit())
     }
   }

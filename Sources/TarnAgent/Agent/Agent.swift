@@ -418,7 +418,7 @@ package final class Agent: Sendable {
     let history = history(of: settings, kept)
     let timing = schedules.timing(of: settings)
     shared.withLock { shared in
-      var mirror = AgentMirror(settings)
+      var mirror = AgentMirror(settings, added: moment.wall)
       mirror.priority = kept?.priority ?? .normal
       let old = shared.mirrors[settings.name]
       mirror.steering =

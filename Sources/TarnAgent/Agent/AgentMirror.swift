@@ -31,6 +31,8 @@ struct AgentWork: Sendable {
 /// One mirror of a running agent: its settings, and its work.
 struct AgentMirror: Sendable {
   var settings: MirrorSettings
+  /// When the agent took up this feed and folder.
+  private(set) var added: Timestamp
   /// The pass at work, from its beginning to its end.
   var work: AgentWork?
   /// The repairs at work, the oldest first.
@@ -52,6 +54,8 @@ struct AgentMirror: Sendable {
     RateTimetable(
       settings.rates, standard: settings.options.last(.limitRate).flatMap { Units.rate($0) ?? nil })
   }
+  /// The space that its passes leave free.
+  var reserve: Reserve { settings.options.last(.reserve).flatMap(Units.reserve) ?? PassPolicy().reserve }
   /// The id of a held plan that goes ahead as soon as no pass is at work.
   var approved: String?
   /// The last log message about another process that holds the folder; `nil` once the agent has it again.
@@ -73,13 +77,14 @@ struct AgentMirror: Sendable {
     }
   }
 
-  init(_ settings: MirrorSettings) { self.settings = settings }
+  init(_ settings: MirrorSettings, added: Timestamp) { (self.settings, self.added) = (settings, added) }
 
   /// Returns the mirror with other settings. In another folder, what is known of its files is dropped.
-  func with(_ settings: MirrorSettings) -> AgentMirror {
+  func with(_ settings: MirrorSettings, now: Timestamp) -> AgentMirror {
     var mirror = self
     mirror.settings = settings
     if !follows(settings.feed) { mirror.failure = nil }
+    if !follows(settings.feed) || !isIn(settings.folder) { mirror.added = now }
     guard !isIn(settings.folder) else { return mirror }
     mirror.steering = PassSteering()
     mirror.failure = nil

@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnRuntime
 
 extension SessionLedger {
   /// The sources of facts about tasks at work: the file's path, and the response and times that were not asked for before. Of any

@@ -96,8 +96,8 @@ struct StatusCommand: ParsableCommand {
     let width = Terminal.output.isTerminal ? Terminal.output.size.columns : nil
     let gone = reading.goneLines(style)
     if documents.count == 1 {
-      return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
-        + Self.beforeCommands(gone, width)
+      let card = StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
+      return Self.fitted(head + card + gone, width)
     }
     let lost = lost(documents, session)
     let table =
@@ -105,20 +105,38 @@ struct StatusCommand: ParsableCommand {
       ? [] : StatusText.table(documents, now: now, style: style, width: width, explained: lost)
     // With -v the options of each mirror are shown, so that nobody has to guess whether it deletes.
     let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
-    return fitted(head + table, width) + options
-      + Self.beforeCommands(lostLines(lost, session) + gone, width)
+    return Self.fitted(head + table, width) + options + Self.fitted(lostLines(lost, session) + gone, width)
   }
 
-  /// Breaks lines at blanks. A command at the end, which is to be copied, gets a line of its own.
-  static func beforeCommands(_ lines: [String], _ width: Int?) -> [String] {
+  /// Breaks lines at blanks where the terminal would break words. In such a line each command, which is to be copied, gets a line of
+  /// its own, and is not broken.
+  static func fitted(_ lines: [String], _ width: Int?) -> [String] {
     guard let width else { return lines }
     return lines.flatMap { line -> [String] in
-      guard Columns.styledWidth(line) > width, let command = line.ranges(of: ": tarn ").last else {
+      guard Columns.styledWidth(line) > width, let command = command(in: line) else {
         return Columns.wrapped(line, width)
       }
-      let front = line[..<line.index(after: command.lowerBound)]
-      return Columns.wrapped(String(front), width) + ["  " + line[command.lowerBound...].dropFirst(2)]
+      let indent = String(line.prefix { $0 == " " }) + "  "
+      let front = String(line[..<command.lowerBound].reversed().drop { $0 == " " }.reversed())
+      let rest = String(line[command.upperBound...].drop { ",; ".contains($0) })
+      return Columns.wrapped(front, width) + [indent + String(line[command])]
+        + (rest.isEmpty ? [] : fitted([indent + rest], width))
     }
+  }
+
+  /// Returns the first command of a line: behind a colon, or as the value of a row.
+  private static func command(in line: String) -> Range<String.Index>? {
+    let starts = ["tarn ", "sudo ", "systemctl "].flatMap { program in
+      [": ", "  "].flatMap { line.ranges(of: $0 + program).map { line.index($0.lowerBound, offsetBy: 2) } }
+    }
+    guard let start = starts.min() else { return nil }
+    // What follows it in the sentence is no part of it; the text in quotes of its own is.
+    var isQuoted = false
+    let end = line.indices[start...].first { index in
+      if line[index] == "'" { isQuoted.toggle() }
+      return !isQuoted && (line[index...].hasPrefix(", ") || line[index...].hasPrefix("; "))
+    }
+    return start..<(end ?? line.endIndex)
   }
 
   /// The names of configured mirrors whose folders are gone, by their hints.
@@ -136,12 +154,6 @@ struct StatusCommand: ParsableCommand {
       "\(session.style.paint("gone:", .warning)) \(folders) of \(shown) \(were) moved or deleted; "
         + session.tarn.stepIfLost(names)
     ]
-  }
-
-  /// Breaks lines at blanks where the terminal would break words, except those with a command to copy.
-  private func fitted(_ lines: [String], _ width: Int?) -> [String] {
-    guard let width else { return lines }
-    return lines.flatMap { $0.contains("tarn ") ? [$0] : Columns.wrapped($0, width) }
   }
 
   /// The lines about the agent, if there is one. They show only the hosts of named mirrors.

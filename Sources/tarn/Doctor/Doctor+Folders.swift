@@ -27,13 +27,12 @@ extension Doctor {
       let document = told
         ?? (try? tarn.status(folder: patient.folder, state: patient.state, problemLimit: 1))
     else { return [] }
-    let check = MirrorCheck(document, maxAge: .max, now: session.now)
+    let check = MirrorCheck(document, maxAge: nil, now: session.now)
+    guard !check.isGood else { return [] }
     let isHarmless = [.held, .interrupted].contains(check.verdict)
-    let reason = document.lastSuccess == nil ? document.lastFailure.map { "failing (\($0))" } : check.summary
-    guard !check.isGood, let reason else { return [] }
     return [
       Finding(
-        isHarmless ? .warning : .problem, .state, of: patient.name, reason,
+        isHarmless ? .warning : .problem, .state, of: patient.name, check.summary,
         mend: "tarn status \(ShellWord.quote(patient.settings?.name ?? patient.folder))")
     ]
   }

@@ -98,23 +98,23 @@ struct WordCompletion {
 
   private var isPath: Bool { prefix.contains("/") || prefix.hasPrefix(".") || prefix.hasPrefix("~") }
 
-  /// Returns the names of mirrors in the settings and of an agent.
+  /// Returns the names of mirrors in the settings and of an agent, which tells them to every user.
   private func names(_ session: Session) -> [String] {
     let loaded = session.sources.checked()
-    let agents = agent(session) { try $0.status(problemLimit: 0).mirrors.map(\.name) } ?? []
+    let agents = (try? link(session).status(problemLimit: 0))?.mirrors.map(\.name) ?? []
     return Array(Set(loaded.places.map(\.name) + agents)).sorted()
   }
 
   private func ids(_ session: Session) -> [String] {
-    (agent(session) { try $0.sessions().sessions.map(\.id) } ?? []).sorted()
+    ((try? link(session).tryAsking { try $0.sessions().sessions.map(\.id) }) ?? []).sorted()
   }
 
-  /// Asks an agent with short limits, for a person waits for the answer.
-  private func agent<Answer>(_ session: Session, _ body: (ControlClient) throws -> Answer) -> Answer? {
+  /// An agent with short limits, for a person waits for the answer.
+  private func link(_ session: Session) -> AgentLink {
     var link = AgentLink(session.sources)
     link.limits.connecting = .milliseconds(200)
     link.limits.telling = .milliseconds(500)
-    return try? link.tryAsking(body)
+    return link
   }
 
   /// Returns the place of the mirror before the word.

@@ -7,8 +7,10 @@ enum HelpText {
   static func shown(_ text: String) -> String {
     let label = "OVERVIEW: "
     let text = text.hasPrefix(label) ? String(text.dropFirst(label.count)) : text
-    // Groups of commands are shown by their names alone.
+    let more = "  See 'tarn help <subcommand>' for detailed help."
+    // Groups of commands are shown by their names alone. The help of all commands ends with where more is said.
     return text.replacing(" SUBCOMMANDS:\n", with: ":\n")
+      .replacing(more, with: more + "\n  See 'man tarn' for the manual.")
   }
 
   /// Returns the error and the usage of the command, as lines.

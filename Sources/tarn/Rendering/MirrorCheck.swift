@@ -22,24 +22,23 @@ struct MirrorCheck {
   let verdict: Verdict
   /// The seconds since the last success; `nil` when there was none, or it lies in the future.
   let age: Int64?
-  private let maxAge: Int64
+  private let maxAge: Int64?
   private let now: Timestamp
 
   /// The seconds by which the clocks of two machines may differ.
   private static let tolerance: Int64 = 60
 
-  /// - Parameter maxAge: the seconds since the last success, at most.
-  init(_ document: StatusDocument, maxAge: Int64, now: Timestamp) {
+  /// - Parameter maxAge: the seconds since the last success, at most; `nil` judges the state alone.
+  init(_ document: StatusDocument, maxAge: Int64?, now: Timestamp) {
     self.document = document
     self.maxAge = maxAge
     self.now = now
     let success = document.lastSuccess.flatMap { Timestamp(rfc3339: $0) }
     let passed = success.map { now.seconds - $0.seconds }
     age = passed.flatMap { $0 < -Self.tolerance ? nil : max(0, $0) }
-    verdict =
-      if passed == nil || passed ?? 0 > maxAge { .late } else if age == nil { .clock } else {
-        Self.state(of: document)
-      }
+    let isLate = maxAge.map { most in passed.map { $0 > most } ?? true } ?? false
+    let isAhead = passed != nil && age == nil
+    verdict = isLate ? .late : isAhead ? .clock : Self.state(of: document)
   }
 
   /// Returns the verdict of the state alone.
@@ -67,17 +66,18 @@ struct MirrorCheck {
     let success = "last success \(StatusText.age(document.lastSuccess, now: now))"
     switch verdict {
     case .late:
+      let span = Durations.span(maxAge ?? 0)
       let hint = document.hint.map { "; \(Message.safe($0))" } ?? ""
       if document.lastSuccess == nil, let failure = document.lastFailure {
         return ": \(Message.safe(failure))\(hint)"
       }
       if document.feedBefore != nil {
         return
-          " (its feed was changed, and the new one was not read yet); expected within \(Durations.span(maxAge))"
+          " (its feed was changed, and the new one was not read yet); expected within \(span)"
       }
       let state =
         document.state == "idle" && document.dryRun != true ? "" : "\(StatusText.word(document).text), "
-      return " (\(state)\(success)); expected within \(Durations.span(maxAge))"
+      return " (\(state)\(success)); expected within \(span)"
     case .clock:
       return
         " (last success at \(Printable.escape(document.lastSuccess ?? "")), in the future: is the clock right?)"
