@@ -285,8 +285,8 @@ struct KitEventTests {
     server.serve("a", [1], .hangs)
     let session = try await session()
     let task = try await session.download(request("a"))
-    let relay = try #require(
-      HeldRelay(to: try #require(agent.agent.socket), at: agent.directory + "/relay.sock"))
+    let socket = try #require(agent.agent.socket)
+    let relay = try #require(HeldRelay(to: socket, at: agent.directory + "/relay.sock"))
     let lagging = try await BackgroundSession.open("s", agent: Agent(socket: relay.path)).session
     let heard = Heard()
     lagging.task(task.number).onCompletion { @MainActor end in heard.ends.append(end) }

@@ -13,15 +13,15 @@ import Testing
 /// A random source that is asked for a back-off in the middle of recording a failure.
 final class RandomHook: RandomSource {
   /// Called once, at the next number.
-  let next = Locked<(@Sendable () -> Void)?>(nil)
+  let action = Locked<(@Sendable () -> Void)?>(nil)
 
-  func unit() -> Double {
-    let action = next.withLock { next in
-      defer { next = nil }
-      return next
+  func next() -> UInt64 {
+    let action = action.withLock { action in
+      defer { action = nil }
+      return action
     }
     action?()
-    return 0.5
+    return 1 << 63
   }
 }
 

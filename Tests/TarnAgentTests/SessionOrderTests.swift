@@ -113,7 +113,7 @@ import Testing
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: large, failure: (1_500_000, lost)))
     let task = try bench.add("a")
     let (session, given) = (bench.session, Locked(false))
-    bench.random.next.withLock {
+    bench.random.action.withLock {
       $0 = {
         let wish: TaskWish = wanted == .suspended ? .suspend : .cancel(keeps: false)
         _ = try? session.give(.wish(wish), task)

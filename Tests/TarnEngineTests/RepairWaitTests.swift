@@ -185,7 +185,7 @@ import Testing
       _ = try world.repair([itself("a")])
       world.folder.write("a".path, "text of a".bytes)
       _ = try world.repair([itself("a")])
-      world.clock.advance(by: .seconds(1))
+      world.clock.advance(.seconds(1))
     }
     world.folder.delete("a".path)
     for passes in 1...2 {
@@ -193,7 +193,7 @@ import Testing
       _ = try world.repair([itself("a")])
       let problem = try #require(try world.ledger.problem(name: "a".path.bytes))
       #expect(problem.code == Problem.pausedCode && problem.attempts == passes)
-      world.clock.advance(by: .seconds(1))
+      world.clock.advance(.seconds(1))
     }
   }
 

@@ -101,8 +101,10 @@ package final class SessionFolder: Sendable {
     guard let destination = destination(task), (try? refuseMoved(destination)) == nil else { return nil }
     let path = destination.directory.use { number -> String? in
       var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
-      let count = bytes.withUnsafeMutableBytes {
-        readlink("/proc/self/fd/\(number)", $0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count)
+      let count = bytes.withUnsafeMutableBytes { buffer in
+        buffer.withMemoryRebound(to: CChar.self) { text in
+          text.baseAddress.map { readlink("/proc/self/fd/\(number)", $0, text.count) } ?? -1
+        }
       }
       return count > 0 ? String(validating: bytes.prefix(count), as: UTF8.self) : nil
     }
@@ -129,10 +131,12 @@ package final class SessionFolder: Sendable {
     _ directory: Descriptor, _ identity: FileIdentity, _ disk: String, for task: TaskRecord, file: String
   ) throws(FolderFailure) {
     guard let known = task.directory else { return }
-    let isSame =
-      try known == identity.inode
-      && (task.disk ?? disk == disk || FileStat.at(directory, cString(file)) != nil)
-    if !isSame { throw Self.isOther(TaskPlace(task.request.to)?.directory ?? "") }
+    let isSame = known == identity.inode
+    let isSameDisk = task.disk ?? disk == disk
+    let isThere = try isSameDisk ? nil : FileStat.at(directory, cString(file))
+    guard isSame, isSameDisk || isThere != nil else {
+      throw Self.isOther(TaskPlace(task.request.to)?.directory ?? "")
+    }
   }
 
   private static func isOther(_ directory: String) -> FolderFailure {
