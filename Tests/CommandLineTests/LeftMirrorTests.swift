@@ -48,7 +48,7 @@ import Testing
     #expect(table.contains("in sync, left out") && table.contains(next), "\(table)")
     #expect(try place.tarn("status", "-q").output.contains(folder))
     let card = try place.tarn("status", folder).output
-    #expect(card.contains("settings      name it no more") && card.contains(next), "\(card)")
+    #expect(card.contains("settings      no longer name it") && card.contains(next), "\(card)")
     #expect(try place.tarn("status", "--json", folder).output.contains("\"leftSettings\" : true"))
     #expect(try place.tarn("status", "--json", "one").output.contains("\"leftSettings\" : null"))
     // Named, it is judged.

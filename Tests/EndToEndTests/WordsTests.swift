@@ -8,7 +8,13 @@ struct WordsTests {
   private let place: TemporaryDirectory
 
   init() throws {
-    server = try Nginx(locations: "location = /big.bin { limit_rate 1m; }")
+    server = try Nginx(
+      locations: """
+        location = /big.bin {
+          limit_rate_after 1536k;
+          if (-f $document_root/slow) { set $limit_rate 20k; }
+        }
+        """)
     place = try TemporaryDirectory()
     try place.write("", to: "home/.keep")
     try publish(2)
@@ -37,6 +43,7 @@ struct WordsTests {
     let sum = try Feeds.sha256(
       server.files.write(String(repeating: "0123456789abcdef", count: 1 << 18), to: "big.bin"))
     try server.files.write("\(sum)  big.bin\n", to: "SHA256SUMS")
+    try server.files.write("", to: "slow")
     let pass = try Tarn.start(
       ["sync", feed, "m"], environment: ["HOME": place.path + "/home"], in: place.url)
     try waitUntil("it is being fetched") {
@@ -46,6 +53,7 @@ struct WordsTests {
     #expect(pass.isRunning, "the pass was over before it could be asked")
     pass.signal(SIGINT)
     #expect(try pass.wait().status == 130)
+    try server.files.remove("slow")
     let answer = try tarn("explain", "m", "big.bin")
     expect(answer, 0, "big.bin: pending\n  the feed lists it, and it is not fetched whole yet: ")
     expect(answer, 0, "of 4.0 MiB kept, and the next pass goes on with it\nnext: tarn sync m\n")

@@ -113,7 +113,7 @@ import Testing
   @Test func whatOutgrowsTheQuotaKeepsNothing() throws {
     try setQuota(bytes: 1_000_000)
     var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 1, count: 3_000_000))
-    answer.isFramed = false
+    answer.hasLength = false
     bench.answer("large", answer)
     let large = try bench.add("large")
     try bench.finish(large)

@@ -22,7 +22,8 @@ struct PatternCase: CustomTestStringConvertible, Sendable {
     arguments: [
       ("dir0[", "at character 5 the bracket is never closed"), ("!/é[a-", "at character 4 the bracket"),
       ("[]", "at character 1 the bracket is never closed"), ("a/[!]/", "at character 3 the bracket"),
-      ("a\\", "at character 2 the backslash"), ("a\\/", "at character 2 the backslash"),
+      ("a\\", "at character 2 nothing follows the backslash"),
+      ("a\\/", "at character 2 nothing follows the backslash"),
       ("[z-a]", "runs backwards"), ("x[[:foo:]]", "names no class [:foo:]"),
       ("#recycle", "with a backslash in front"), ("!", "names nothing"),
       ("/", "names nothing"),

@@ -20,6 +20,8 @@ package struct FakeAnswer: Sendable {
   package var pause: (after: Int, gate: AnswerGate)?
   /// False: the end of the body is that of the connection, and no length is told.
   package var isFramed = true
+  /// False: the end of the body is marked, and its length is not told before.
+  package var hasLength = true
   /// Where redirects led; nil for none.
   package var finalURL: String?
   package var contentType: String?
@@ -250,7 +252,7 @@ package final class FakeDownloader: Downloading {
       if answer.mostOfRange != nil { exchange.answer.failure = nil }
     }
     head.isFramed = answer.isFramed
-    if answer.isFramed { head.contentLength = UInt64(exchange.answer.body.count) }
+    if answer.isFramed, answer.hasLength { head.contentLength = UInt64(exchange.answer.body.count) }
     return head
   }
   /// As RFC 9110 13.2.2 has it: the date counts only where no tag was sent.

@@ -156,7 +156,6 @@ final class EngineThread {
   // MARK: What begins
 
   /// The most actions at a time: enough for a group that is renamed, one that is made durable, and the next one meanwhile.
-  ///
   /// Each may hold a file and a connection, and the process itself needs some descriptors.
   private let most = min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2))
   /// The most actions of urgent clients besides these.
@@ -257,8 +256,7 @@ final class EngineThread {
     return true
   }
 
-  /// Returns whether the next file must make way while its path is in use. That ends soon, because the manifest has a directory
-  /// there.
+  /// Returns whether the next file must make way while its path is in use. The manifest has a directory there.
   private func isHeldUp(_ submission: Submission) -> Bool {
     submission.plan.upcoming.map { $0.kind == .delete && state.isTaken($0.path) } ?? false
   }
@@ -279,13 +277,13 @@ final class EngineThread {
     // The removal itself looks at the file.
     case .delete: try submission.removeInTheWay(action)
     case .inspect: submission.decideAgain(action)
-    case .forget:
-      // This kind occurs only among the deletions.
-      break
+    // This kind occurs only among the deletions.
+    case .forget: break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
-      if submission.mustWait(action) { return submission.decideAgain(action) }
-      if try !submission.isAsSeen(action) { return submission.decideAgain(action) }
+      if try submission.mustWait(action) || !submission.isAsSeen(action) {
+        return submission.decideAgain(action)
+      }
       if submission.isUrgent, isBroughtByRepair(entry) { return }
       if submission.isBlocked(action) { return }
       if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
@@ -299,13 +297,11 @@ final class EngineThread {
   }
 
   /// Returns whether another repair brings the same file, or waits to, and reports it. Waiting for it would take the place of a
-  /// repair that can proceed. A file that is already being renamed may have been removed again since: it is waited for, and looked
-  /// at again.
+  /// repair that can proceed. A file that is being renamed may be removed again, so it is waited for and looked at again.
   private func isBroughtByRepair(_ entry: Entry) -> Bool {
     state.transfers(at: entry.path).contains { id in
-      guard let job = jobs[id], job.submission.isUrgent, job.entry == entry,
-        let transfer = state.jobs[id], transfer.state != .publishing
-      else { return false }
+      guard let job = jobs[id], job.submission.isUrgent, job.entry == entry else { return false }
+      guard let transfer = state.jobs[id], transfer.state != .publishing else { return false }
       return !job.submission.stop.isSet && !transfer.isEnding
     }
   }

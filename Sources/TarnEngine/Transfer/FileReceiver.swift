@@ -427,6 +427,12 @@ final class FileReceiver: DownloadReceiver {
       {
         return .folder(doubt, partial, nil)
       }
+      // Nobody told the size before the last byte.
+      if check.size == nil, state.known?.total == nil,
+        let failure = context.client.responses?.grew(entry.path, to: partial.length)
+      {
+        return .folder(failure, partial, nil)
+      }
       let end = Self.seal(partial, entry, head: head, known: state.known)
       guard case .folder(let failure, let partial, let known) = end else { return end }
       return .folder(Self.explained(blamed(failure, verdict), head), partial, known)

@@ -14,7 +14,7 @@ struct ApproveCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn approve /srv/iso                show what would be deleted, and ask
-        tarn approve /srv/iso 1a2b3c4d       exactly this plan, never a newer or larger one
+        tarn approve /srv/iso 1a2b3c4d       exactly this plan, no other
 
       A pass that would delete far more than usual holds its deletions until you approve them. Approved files go \
       to the trash: 'tarn trash restore' brings one back. If an agent keeps the mirror, it carries out the plan \

@@ -5,7 +5,7 @@ import TarnRuntime
 struct CompletionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completion",
-    abstract: "Print a script with which a shell completes commands, options and names.",
+    abstract: "Print a script that completes commands, options and names.",
     usage: "tarn completion [options] SHELL",
     discussion: """
       Examples:

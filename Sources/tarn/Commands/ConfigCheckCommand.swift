@@ -8,7 +8,7 @@ import TarnRuntime
 struct ConfigCheckCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Check the settings, and print every error with its file, line and column.",
+    abstract: "Check the settings: every error with file, line and column.",
     usage: "tarn config check [options]",
     discussion: """
       Examples:

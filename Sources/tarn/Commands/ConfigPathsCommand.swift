@@ -6,7 +6,7 @@ import TarnRuntime
 struct ConfigPathsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "paths",
-    abstract: "List the files of settings, the control socket and the state directory.",
+    abstract: "List the settings files, the socket and the state directory.",
     usage: "tarn config paths [options]",
     discussion: """
       Examples:

@@ -9,7 +9,7 @@ import TarnRuntime
 struct RemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove",
-    abstract: "Remove a mirror that 'tarn add' wrote from the settings; its files stay.",
+    abstract: "Remove a mirror that 'tarn add' wrote; its files stay.",
     usage: "tarn remove [options] NAME",
     discussion: """
       Examples:

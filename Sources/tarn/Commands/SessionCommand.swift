@@ -183,7 +183,7 @@ struct SessionEventsCommand: ParsableCommand {
     usage: "tarn session events [options] ID",
     discussion: """
       Examples:
-        tarn session events backup              all events that nobody has acknowledged
+        tarn session events backup              all unacknowledged events
         tarn session events --follow backup     new events too, until Ctrl-C
         tarn session events --after 12 --json backup
       """)
