@@ -75,7 +75,10 @@ import Testing
   // MARK: Values
 
   @Test(arguments: [
-    (["--sha256", "abc"], "--sha256 takes 64 hexadecimal digits, or sha256: and these; 'abc' is neither"),
+    (
+      ["--sha256", "abc"],
+      "--sha256 takes 64 hexadecimal digits, with or without 'sha256:' in front, not 'abc'"
+    ),
     (["--sha256", "sha256:abc"], "'sha256:abc' is neither"),
     (["--to", ""], "--to is empty: is a variable not set?"), (["--name", ""], "--name is empty"),
     (["--header-file", ""], "--header-file is empty"),

@@ -167,7 +167,7 @@ struct GetTests {
   @Test(arguments: [
     (["ftp://h/a"], Int32(64), "only http and https"), ([String](), Int32(64), "a URL is expected"),
     (["http://127.0.0.1:9/a", "--existing", "maybe"], Int32(64), "keep-both"),
-    (["http://127.0.0.1:9/a", "--sha256", "12"], Int32(64), "sha256:HEX"),
+    (["http://127.0.0.1:9/a", "--sha256", "12"], Int32(64), "64 hexadecimal digits"),
     (["http://127.0.0.1:9/a", "--retries", "0"], Int32(66), "refused"),
   ]) func mistakesAreSaid(words: [String], status: Int32, text: String) throws {
     let outcome = try Tarn.run(["get"] + words, environment: variables, in: place.url)

@@ -94,6 +94,7 @@ final class MetricsTests: AgentHouse {
   /// Much may be free, and nothing of it for the mirror.
   @Test func theReserveIsNotThereToBeUsed() throws {
     try start()
+    try waitUntil("the folder is there") { try value("folder_free_bytes") != nil }
     let before = try #require(try value("folder_free_bytes"))
     #expect(try value("folder_usable_bytes") ?? .infinity < before)
     try settings((place.text("tarn.toml") ?? "") + "reserve = \"900TiB\"\n")
@@ -105,16 +106,19 @@ final class MetricsTests: AgentHouse {
   @Test func aMirrorTellsWhenItWasTakenUp() throws {
     let other = "\n[mirror.other]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/other\"\n"
     try start()
+    try waitUntil("the mirror is known") { try value("added_timestamp_seconds") != nil }
     let first = try #require(try value("added_timestamp_seconds"))
     try settings((place.text("tarn.toml") ?? "") + other)
     #expect(try tarn("reload").status == 0)
     let name = "tarn_mirror_added_timestamp_seconds{mirror=\"other\"}"
+    try waitUntil("the other one is known") { samples(try scrape())[name] != nil }
     let added = try #require(samples(try scrape())[name])
     #expect(try added > first && value("added_timestamp_seconds") == first)
     // What it did before says nothing about another folder.
     try settings((place.text("tarn.toml") ?? "").replacingOccurrences(of: "/other\"", with: "/moved\""))
     #expect(try tarn("reload").status == 0)
-    #expect(try samples(try scrape())[name] ?? 0 > added && value("added_timestamp_seconds") == first)
+    try waitUntil("it begins anew") { samples(try scrape())[name] ?? 0 > added }
+    #expect(try value("added_timestamp_seconds") == first)
   }
 
   @Test func whatGoesWrongIsCounted() throws {

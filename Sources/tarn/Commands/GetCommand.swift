@@ -78,7 +78,7 @@ struct GetCommand: ParsableCommand {
     }
     if let sha256, digest == nil {
       throw ValidationError(
-        "--sha256 takes 64 hexadecimal digits, or sha256: and these; '\(Printable.escape(sha256))' is neither"
+        "--sha256 takes 64 hexadecimal digits, with or without 'sha256:' in front, not '\(Printable.escape(sha256))'"
       )
     }
     if name != nil || sha256 != nil, urls.count != 1 || list != nil {
