@@ -79,7 +79,7 @@ import Testing
       ["--sha256", "abc"],
       "--sha256 takes 64 hexadecimal digits, with or without 'sha256:' in front, not 'abc'"
     ),
-    (["--sha256", "sha256:abc"], "'sha256:abc' is neither"),
+    (["--sha256", "sha256:abc"], "not 'sha256:abc'"),
     (["--to", ""], "--to is empty: is a variable not set?"), (["--name", ""], "--name is empty"),
     (["--header-file", ""], "--header-file is empty"),
     (["--name", ".."], "/..: '..' stands for another folder"),
