@@ -162,7 +162,7 @@ extension Tarn {
 extension DownloadSession {
   /// Reports the tasks that have ended since an event.
   ///
-  /// - Returns: true when no task is left to end.
+  /// - Returns: true when no task is left to end. A file that was replaced is removed after its task has ended.
   fileprivate func tell(
     endsAfter told: Locked<Int64>, _ ended: (TaskRecord) -> Void
   ) throws(LedgerFailure) -> Bool {
@@ -171,6 +171,7 @@ extension DownloadSession {
       if let number = event.task, let task = try ledger.task(number) { ended(task) }
     }
     if let last = events.last { told.withLock { $0 = last.number } }
-    return try ledger.tasks(in: TaskState.allCases.filter(\.isOpen), limit: 1).isEmpty
+    let isOver = try ledger.tasks(in: TaskState.allCases.filter(\.isOpen), limit: 1).isEmpty
+    return isOver && running == 0
   }
 }
