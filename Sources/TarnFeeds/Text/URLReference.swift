@@ -40,7 +40,7 @@ struct URLReference: Equatable {
     self.init(text.utf8)
   }
 
-  /// Returns whether the text is an absolute http or https URL with a host and without user, query and fragment. It must also stay
+  /// Returns whether the text is an absolute URL of a server with a host and without user, query and fragment. It must also stay
   /// the same when it is split, resolved and joined again. Most URLs pass, and need no other check.
   static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard let scheme = Self.lengthOfScheme(text) else { return false }
@@ -50,10 +50,8 @@ struct URLReference: Equatable {
   }
 
   private static func lengthOfScheme(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
-    for scheme in ["http://", "https://"] as [StaticString] where text.count > scheme.utf8CodeUnitCount {
-      let count = scheme.utf8CodeUnitCount
-      let start = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(text)[..<count])
-      if holdSameBytes(start, UnsafeRawBufferPointer(start: scheme.utf8Start, count: count)) { return count }
+    for prefix in URLScheme.remotePrefixes where text.count > prefix.utf8.count {
+      if text.starts(with: prefix.utf8) { return prefix.utf8.count }
     }
     return nil
   }

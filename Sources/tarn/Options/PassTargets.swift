@@ -285,10 +285,11 @@ struct PassTargets {
   /// `http:/host/list`.
   private func refuseMissingScheme(_ word: String, folder: String) throws(PassFailure) {
     var address = word[...]
-    var scheme = "https"
-    for written in ["https", "http"] where address.lowercased().hasPrefix(written + ":") {
+    var scheme = URLScheme.https
+    for written in URLScheme.allCases
+    where written.isRemote && address.lowercased().hasPrefix(written.rawValue + ":") {
       scheme = written
-      address = address.dropFirst(written.count + 1).drop { $0 == "/" }
+      address = address.dropFirst(written.rawValue.count + 1).drop { $0 == "/" }
       break
     }
     guard let slash = address.firstIndex(of: "/"), access(word, F_OK) != 0, errno == ENOENT else { return }
@@ -299,9 +300,10 @@ struct PassTargets {
     else { return }
     throw PassFailure(
       .usage, code: "feed-not-understood",
-      "\(ShellWord.quote(Redaction.value(word))) is no folder that is there, and a feed's URL begins with http:// or https://",
+      "\(ShellWord.quote(Redaction.value(word))) is no folder that is there, and a feed's URL begins with \(URLScheme.remotePrefixes.joined(separator: " or "))",
       hint:
-        "tarn sync \(ShellWord.quote(Redaction.value("\(scheme)://\(address)"))) \(ShellWord.quote(folder))")
+        "tarn sync \(ShellWord.quote(Redaction.value("\(scheme.rawValue)://\(address)"))) \(ShellWord.quote(folder))"
+    )
   }
 
   private static func oddWords(_ words: [String], _ feed: String) -> PassFailure {
