@@ -39,7 +39,7 @@ struct PassTargets {
     }
     if let feed = feeds.first {
       // A file in the folder's place is no second feed; that it is no folder is reported later.
-      let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedWord.isPath($0) } ?? false
+      let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedText.isPath($0) } ?? false
       guard words.count == 2, words[0] == feed, isFolder else {
         throw Self.oddWords(words, feed)
       }
@@ -260,7 +260,7 @@ struct PassTargets {
         .usage, code: "empty-name", "the feed's address is empty", hint: "is a variable not set?")
     }
     guard session.tarn.place(of: word) == nil else { return }
-    let (quoted, path) = (ShellWord.quote(word), FeedWord.isPath(word) ? word : "./" + word)
+    let (quoted, path) = (ShellWord.quote(word), FeedText.isPath(word) ? word : "./" + word)
     switch session.tarn.meaning(of: word) {
     case .file:
       throw PassFailure(
@@ -274,7 +274,7 @@ struct PassTargets {
         } ?? "as a feed, give a list of its files; to make one there: sha256sum * > SHA256SUMS")
     case .feed, .directory, .other: break
     }
-    guard FeedWord.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
+    guard FeedText.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
     throw PassFailure(
       .feedUnreachable, code: "feed-not-there",
       "cannot read the feed \(ShellWord.quote(word)): there is no such file",
@@ -321,10 +321,6 @@ struct PassTargets {
 
 /// A FEED that is a path.
 private enum FeedWord {
-  static func isPath(_ word: String) -> Bool {
-    word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
-  }
-
   /// Returns the checksum list in a directory, under one of the usual names; `nil` when there is none.
   static func list(in directory: String) -> String? {
     let place = directory.hasSuffix("/") ? directory : directory + "/"
