@@ -12,10 +12,10 @@ enum ExitStatus: Equatable, Sendable {
   case failed(PassFailure.Kind)
   case terminated
 
-  static let allCases =
-    [inSync, somethingToDo, partial] + PassFailure.Kind.allCases.map(failed) + [terminated]
+  static let allCases: [ExitStatus] =
+    [.inSync, .somethingToDo, .partial] + PassFailure.Kind.allCases.map(ExitStatus.failed) + [.terminated]
 
-  static let interrupted = failed(.stopped)
+  static let interrupted = ExitStatus.failed(.stopped)
 
   var rawValue: Int32 {
     switch self {
