@@ -1,5 +1,4 @@
 import CurlShim
-import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -159,6 +158,6 @@ final class HTTPSource: SourceProtocol {
   func silentSince(_ exchange: Exchange) -> Instant? { exchange.hop?.silentSince }
 
   var silences: [Silence] {
-    hops.values.compactMap { hop in hop.silentSince.map { (hop.exchange, $0) } }
+    hops.values.compactMap { hop in hop.silentSince.map { (exchange: hop.exchange, since: $0) } }
   }
 }

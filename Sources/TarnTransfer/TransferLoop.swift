@@ -1,4 +1,5 @@
 import CurlShim
+import DequeModule
 import TarnCore
 import TarnRuntime
 

@@ -14,7 +14,7 @@ struct SyntaxHint {
     let line = SyntaxLine(source.line(position.line))
     let hint = SyntaxHint(
       position: position, source: source, line: line,
-      isRedefinition: isRedefinition(position.line, of: source))
+      isRedefinition: setsAgain(position.line, of: source))
     let place = SettingPlace(source: source, position: position)
     guard line.isSecret else {
       return place.problem(.syntax, "this is not TOML: \(fault.message)", hint: hint.text)
@@ -29,7 +29,7 @@ struct SyntaxHint {
   }
 
   /// Returns whether only both parts together are faulty: the lines above, and what begins in this line.
-  private static func isRedefinition(_ line: Int, of source: SettingsSource) -> Bool {
+  private static func setsAgain(_ line: Int, of source: SettingsSource) -> Bool {
     fault(in: source.text(above: line)) == nil && fault(in: source.text(from: line))?.position.line != 1
   }
 

@@ -34,6 +34,20 @@ package enum Percent {
     return result
   }
 
+  /// Encodes each `%` that begins no code, since it can only mean itself.
+  package static func completed(_ path: [UInt8]) -> [UInt8] {
+    guard path.contains(0x25) else { return path }
+    var result: [UInt8] = []
+    for (index, byte) in path.enumerated() {
+      result.append(byte)
+      let isCode =
+        index + 2 < path.count && Digest.value(ofHexDigit: path[index + 1]) != nil
+        && Digest.value(ofHexDigit: path[index + 2]) != nil
+      if byte == 0x25, !isCode { result += Array("25".utf8) }
+    }
+    return result
+  }
+
   /// Decodes once; a `%` without two hexadecimal digits stays.
   package static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
     let text = Array(text)

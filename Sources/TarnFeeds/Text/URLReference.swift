@@ -238,19 +238,6 @@ extension Percent {
     }
   }
 
-  /// Encodes each `%` that begins no code, since it can only mean itself.
-  package static func completed(_ path: [UInt8]) -> [UInt8] {
-    guard path.contains(0x25) else { return path }
-    var result: [UInt8] = []
-    for (index, byte) in path.enumerated() {
-      result.append(byte)
-      let isCode =
-        index + 2 < path.count && hexValue(path[index + 1]) != nil && hexValue(path[index + 2]) != nil
-      if byte == 0x25, !isCode { result += Array("25".utf8) }
-    }
-    return result
-  }
-
   /// Reads a number like `UInt64`, but faster when it has only digits, and not too many.
   static func wholeNumber(_ text: [UInt8]) -> UInt64? {
     guard (1...18).contains(text.count), text.allSatisfy(\.isASCIIDigit) else {
