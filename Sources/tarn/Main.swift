@@ -51,7 +51,7 @@ enum Main {
       return ExitStatus.inSync.rawValue
     case .validationFailure where arguments.first == "---completion":
       // A shell asks while somebody types a line, so nothing is printed.
-      return ExitStatus.usage.rawValue
+      return ExitStatus.failed(.usage).rawValue
     case .validationFailure:
       let advice = OptionAdvice.first(in: arguments)
       let taker = OptionAdvice.taker(of: Root.message(for: error), in: arguments)
@@ -63,7 +63,7 @@ enum Main {
       let style = Terminal.messages.style(.auto)
       Console.shared.message(style.paint("tarn:", .bad) + " " + lines[0])
       for line in lines.dropFirst() { Console.shared.message(line) }
-      return ExitStatus.usage.rawValue
+      return ExitStatus.failed(.usage).rawValue
     default:
       return tell(PassFailure(.defect, code: "defect", Root.message(for: error)), isJSON: isJSON)
     }

@@ -204,6 +204,16 @@ import Testing
     #expect(age.seconds == 151)
   }
 
+  /// An age that an earlier version stored is read.
+  @Test func ageInTheLedger() throws {
+    let text = #"{"boot":"one","seconds":5,"uptime":100500000000,"wall":"2026-01-02T03:04:05Z"}"#
+    var age = try JSONDecoder().decode(SessionAge.self, from: Data(text.utf8))
+    age.advance(wall: Timestamp(nanoseconds: 0), boot: "one", uptime: Instant(nanoseconds: 102_600_000_000))
+    #expect(age.seconds == 7)
+    let stored = String(decoding: try JSONEncoder().encode(age), as: UTF8.self)
+    #expect(stored.contains(#""uptime":102500000000"#))
+  }
+
   // MARK: The end of a session
 
   @Test func nobodysSessionEnds() throws {

@@ -52,11 +52,13 @@ final class SessionLoop: Sendable {
   private static let sweepEvery = Duration.seconds(DownloadSession.upkeepEvery)
   /// The longest wait between two looks at the wall clock.
   private static let clockEvery = Duration.seconds(30)
-  /// A larger difference in nanoseconds says that somebody set the clock, or that the machine slept.
-  private static let leastJump: UInt64 = 2_000_000_000
+  /// A larger difference says that somebody set the clock, or that the machine slept.
+  private static let leastJump = Duration.seconds(2)
 
-  /// The difference between the wall clock and the monotonic one, in nanoseconds.
-  private var offset: Int64 { clock.time.nanoseconds &- Int64(clamping: clock.monotonic().nanoseconds) }
+  /// The difference between the wall clock and the monotonic one.
+  private var offset: Duration {
+    (clock.time - Timestamp(nanoseconds: 0)) - (clock.monotonic() - Instant())
+  }
 
   private func run(_ changed: Changed) {
     /// The sessions that have something to do, each with the latest time for it.
@@ -94,7 +96,8 @@ final class SessionLoop: Sendable {
         }
       }
       if state.withLock({ $0.isEnding && $0.messages.isEmpty }) { return }
-      let wasSet = (offset &- lastOffset).magnitude > Self.leastJump
+      let jump = offset - lastOffset
+      let wasSet = max(jump, Duration.zero - jump) > Self.leastJump
       lastOffset = offset
       let isSweep = wasSet || clock.monotonic() >= sweep
       if isSweep { sweep = clock.monotonic() + Self.sweepEvery }

@@ -444,7 +444,7 @@ final class FileReceiver: DownloadReceiver {
     guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
       !state.isTaken
     else { return nil }
-    guard let expected = context.client.asking.expectedBytes else {
+    guard let expected = context.client.requestOptions.expectedBytes else {
       return DownloadFailure(
         .lengthUnknown, "nothing marks where its answer ends, so a truncated one would look whole",
         isTransient: false)

@@ -137,7 +137,7 @@ extension TransferEngine {
     client.countsEntries = false
     client.promises = ports.promises.of(device: ports.device)
     client.region = Region(download.path, .itself)
-    client.asking = TransferClient.Asking(
+    client.requestOptions = TransferClient.RequestOptions(
       headers: download.headers, method: download.method, body: download.body,
       idleTimeout: download.idleTimeout, expectedBytes: download.expectedBytes)
     client.keepsFailed = true

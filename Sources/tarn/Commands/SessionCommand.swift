@@ -218,36 +218,27 @@ struct SessionFollower {
 
   /// Follows the events until a signal.
   func run(after start: Int64) throws(PassFailure) -> ExitStatus {
-    let ended = Gate()
-    let clients = Locked<ControlClient?>(nil)
-    Interruption.shared.arm(StopFlag()) {
-      ended.open()
-      clients.withLock { $0 }?.end()
-    } report: {
-    }
-    defer { Interruption.shared.disarm() }
+    let follower = AgentFollower()
     var reached = start
-    // At the beginning it is an error when no agent answers.
-    _ = try link.ask { try $0.session(id) }
-    while !ended.isOpen {
+    var isFirst = true
+    return try follower.run { () throws(PassFailure) in
+      // At the beginning it is an error when no agent answers.
+      if isFirst { _ = try link.ask { try $0.session(id) } }
+      isFirst = false
       do throws(PassFailure) {
         _ = try link.tryAsking { client in
-          clients.withLock { $0 = client }
-          // The signal may have come before there was a client to end.
-          guard !ended.isOpen else { return }
+          guard follower.willWait(client) else { return }
           _ = try client.followSession(id, after: reached) { event in
             reached = event.number
             SessionText.show(event, session)
             session.console.flush()
-            return !ended.isOpen
+            return !follower.isOver
           }
         }
       } catch {
         if error.code == "no-such-session" { throw error }
       }
-      if ended.wait(atMost: .seconds(1)) { break }
     }
-    return ExitStatus.stopped(by: Interruption.shared.received)
   }
 }
 

@@ -229,7 +229,7 @@ struct StatusCommand: ParsableCommand {
       } else {
         faulty.tellProblems(session)
       }
-      if needsSettings { statuses.append(.configuration) }
+      if needsSettings { statuses.append(.failed(.configuration)) }
       return ExitStatus.worst(statuses)
     }
   }

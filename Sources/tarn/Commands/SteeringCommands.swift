@@ -430,7 +430,7 @@ struct ReloadCommand: ParsableCommand {
         }
       }
     }
-    if !answer.isTaken { try ExitStatus.configuration.end() }
+    if !answer.isTaken { try ExitStatus.failed(.configuration).end() }
   }
 
   private static func lines(_ problem: String) -> String {
