@@ -1,4 +1,3 @@
-import Glibc
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -110,10 +109,7 @@ import Testing
     let folder = world.folder
     world.server.onRequest { _ in
       _ = try? WorkerThread.start(name: "look") {
-        let end = ContinuousClock.now + .seconds(120)
-        while ContinuousClock.now < end, (try? folder.partials())?.contains(where: { $0.size > 0 }) != true {
-          sched_yield()
-        }
+        _ = isSoInTime { (try? folder.partials())?.contains { $0.size > 0 } == true }
         gate.open()
       }
     }
