@@ -21,6 +21,7 @@ struct StreamTests {
     let quick = try house.files(20, of: 10, at: "quick")
     let program = try house.begin(
       quick + files, isKnown: isKnown, "--connections-per-host", row.perHost, "--connections", row.total)
+    defer { program.signal(SIGKILL) }
     // What is of unknown size is a stream at first.
     let most = isKnown || row.most == 1...1 || row.size < 60_000 ? row.most : row.files...row.files
     let turns = try house.letGoInTurns(program, first: most.lowerBound)
@@ -38,6 +39,7 @@ struct StreamTests {
     let house = try House()
     let files = try house.files(400, of: 30_000, at: "held")
     let program = try house.begin(house.files(20, of: 10, at: "quick") + files)
+    defer { program.signal(SIGKILL) }
     let turns = try house.letGoInTurns(program, first: 65)
     let outcome = try program.wait()
     #expect(outcome.status == 0, "\(outcome)")
@@ -54,6 +56,7 @@ struct StreamTests {
     let others = try house.files(10, of: 12_000, at: "tls-free")
     let program = try house.begin(
       quick + slow + others, "--connections-per-host", "2", "--connections", "3")
+    defer { program.signal(SIGKILL) }
     try house.held.wait()
     try waitUntil("the other host's files are there, and none of those that are held") {
       others.allSatisfy { house.has($0) }
@@ -72,6 +75,7 @@ struct StreamTests {
     let files = try house.files(1, of: 12_000, at: place) + slow
     let quick = try house.files(400, of: 10, at: "quick")
     let program = try house.begin(quick + files, "--connections-per-host", "6", "--retries", "0")
+    defer { program.signal(SIGKILL) }
     try waitUntil("the host is in trouble") { try !house.requests(at: place).isEmpty }
     var turns: [Int] = []
     // Some may be asked for before the answer is read.
@@ -96,6 +100,7 @@ struct StreamTests {
     let agent = try house.agent(quick + slow + others, connectionsPerHost: 2, connections: 3)
     defer { agent.signal(SIGKILL) }
     let sync = try house.begin(by: agent)
+    defer { sync.signal(SIGKILL) }
     try waitUntil("the other host's files are there, and none of those that are held") {
       others.allSatisfy { house.has($0) }
     }
@@ -185,7 +190,9 @@ private final class House {
   /// - Returns: how many were held at once, each time.
   func letGoInTurns(_ pass: Program, first: Int) throws -> [Int] {
     var turns: [Int] = []
-    try held.wait(for: first)
+    try held.wait()
+    // Silence that lasts longer ends them.
+    try waitUntil(limit: 30, "\(first) are held") { self.held.count >= first }
     while pass.isRunning {
       held.settle()
       turns.append(held.letGo())
