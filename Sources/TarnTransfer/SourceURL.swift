@@ -5,7 +5,7 @@ import TarnCore
 /// The origin of a URL, which separates connections, limits and secrets.
 struct Origin: Hashable, Sendable {
   let scheme: URLScheme
-  /// The host in lower case; an IPv6 address has brackets.
+  /// The host in its normal form (`HostName.inURL`).
   let host: String
   let port: String
   /// The hash of all three parts, which is needed several times for each file.
@@ -42,6 +42,11 @@ package enum URLOrigin {
   package static func isSame(_ url: String, _ other: String) -> Bool {
     guard let url = try? SourceURL(url), let other = try? SourceURL(other) else { return false }
     return url.origin == other.origin
+  }
+
+  /// Returns the host of a URL; `nil` for one that cannot be read.
+  package static func host(of url: String) -> HostName? {
+    (try? SourceURL(url)).flatMap { HostName($0.origin.host) }
   }
 }
 
@@ -117,10 +122,12 @@ struct SourceURL: Sendable {
     } else {
       filePath = nil
       origin = Origin(
-        scheme: scheme, host: (Self.get(CURLUPART_HOST, of: handle) ?? "").lowercased(),
+        scheme: scheme, host: Self.normal(Self.get(CURLUPART_HOST, of: handle) ?? ""),
         port: Self.get(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT)) ?? "")
     }
   }
+
+  private static func normal(_ host: String) -> String { HostName(host)?.inURL ?? host.lowercased() }
 
   private static func set(_ text: String, in handle: OpaquePointer, flags: UInt32) throws(Refusal) {
     guard !text.utf8.contains(0) else { throw Refusal(reason: "it contains NUL") }

@@ -282,12 +282,13 @@ package struct SessionSettings: Codable, Sendable, Equatable {
     try TaskRequest.validate(headers: headers)
     try TaskRequest.refuseOwnHeaders(headers)
     for rule in rules ?? [] { try rule.validate() }
-    var names: Set<String> = []
+    var names: Set<HostName> = []
     for host in hosts ?? [] {
-      let name = host.host.lowercased()
-      let colons = name.count { $0 == ":" }
-      if name.isEmpty || name.contains("/") || name.contains("@") || colons == 1 || name.contains("]") {
-        throw refuse("\(Printable.escape(host.host)) is no name or address of a host, without a port")
+      guard let name = HostName(host.host) else {
+        throw refuse(
+          HostName.hasZone(host.host)
+            ? "\(Printable.escape(host.host)): an address has no zone id here; leave out what begins with %"
+            : "\(Printable.escape(host.host)) is no name or address of a host, without a port")
       }
       if !names.insert(name).inserted { throw refuse("\(Printable.escape(host.host)) is there twice") }
       if host.pins?.allSatisfy({ $0.hasPrefix("sha256//") }) == false {
