@@ -44,6 +44,13 @@ package enum URLOrigin {
     return url.origin == other.origin
   }
 
+  /// Returns whether two URLs have the same origin and path, as those of one file with two signatures. Others are of two files, which
+  /// may have one ETag (RFC 9110 8.8.1).
+  package static func isSameButQuery(_ url: String, _ other: String) -> Bool {
+    guard let url = try? SourceURL(url), let other = try? SourceURL(other) else { return false }
+    return url.origin == other.origin && url.path == other.path
+  }
+
   /// Returns the host of a URL; `nil` for one that cannot be read.
   package static func host(of url: String) -> HostName? {
     (try? SourceURL(url)).flatMap { HostName($0.origin.host) }

@@ -270,6 +270,41 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
   }
 
+  /// Another host or path is another file, whatever its ETag. Only a digest proves the bytes there.
+  @Test(arguments: ["http://other/a", "http://h:81/a", "http://h/b"], [true, false])
+  func anotherFileBeginsAnew(url: String, hasDigest: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let other = hasDigest ? body : Array(repeating: UInt8(8), count: 2 << 20)
+    let broken = DownloadFailure(.reset, "lost", isTransient: true)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, broken)))
+    let digest = OpenSSLHashing().digest(.sha256, of: body).labelled
+    let task = try bench.add("a") { $0.digest = hasDigest ? digest : nil }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.answers.withLock { $0[url] = FakeAnswer(etag: "\"1\"", body: other) }
+    #expect(try bench.session.partialFiles.beginsAnew(task, at: url) == !hasDigest)
+    var order = SessionOrder(.answer, task: task)
+    order.url = url
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
+    let offset = bench.asked.withLock { $0.first { $0.url == url }?.offset }
+    #expect(hasDigest ? offset ?? 0 >= 1_000_000 : offset == 0)
+  }
+
+  /// The ETag of a finished file says nothing about another file.
+  @Test(arguments: ["http://h/b", "http://h/a?new"]) func aFinishedFileIsComparedWithItsOwnURL(
+    url: String
+  ) throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    var order = SessionOrder(.retry, task: task)
+    order.url = url
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == (url.hasSuffix("b") ? nil : "\"1\""))
+    #expect(try bench.state(task) == .finished)
+  }
+
   /// The answer came while the task ran: what its transfer leaves goes on from the other URL.
   @Test func anotherURLForARunningTaskGoesOnWithTheBytes() throws {
     let (body, gate) = (Array(repeating: UInt8(7), count: 2 << 20), AnswerGate())

@@ -110,6 +110,13 @@ import Testing
     #expect(try one.resolving("b?c#d").text == "https://Example.org/b?c")
   }
 
+  @Test(arguments: [
+    ("https://h/a?b=1", true), ("https://H:443/a#c", true), ("https://h/a", true), ("https://h/a/", false),
+    ("http://h/a", false), ("https://h:444/a", false), ("https://other/a", false), ("a", false),
+  ]) func theQueryAloneMayDiffer(other: String, isSame: Bool) {
+    #expect(URLOrigin.isSameButQuery("https://h/a?b=2", other) == isSame)
+  }
+
   // MARK: Rate
 
   @Test func theBucketKeepsItsRate() {

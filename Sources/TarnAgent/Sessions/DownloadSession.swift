@@ -219,7 +219,8 @@ final class DownloadSession: Sendable {
       return false
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
-    let isOther = task.request.digest != nil && task.request.digest != task.digest
+    let isElsewhere = try partialFiles.cameFromElsewhere(task)
+    let isOther = isElsewhere || task.request.digest != nil && task.request.digest != task.digest
     let network = downloaders.newest
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }

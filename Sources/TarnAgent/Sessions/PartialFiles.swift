@@ -2,6 +2,7 @@ import TarnCore
 import TarnFolder
 import TarnLedger
 import TarnRuntime
+import TarnTransfer
 
 /// The partial files of a session's tasks, and the quota for them. Callable on any thread.
 struct PartialFiles: Sendable {
@@ -44,12 +45,26 @@ struct PartialFiles: Sendable {
     }
   }
 
-  /// Notes that the file of a task is at another URL now. A strong ETag identifies the fetched bytes there as well; a date does
-  /// not.
+  /// Notes that the file of a task is at another URL now. Where only the query differs, a strong ETag identifies the fetched bytes
+  /// there as well; a date does not. Elsewhere only a digest proves them, and without one the task begins anew.
   func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
-    guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
+    guard var row = try ledger.partial(RelativePath(task: task.number)),
+      URLOrigin.isSameButQuery(row.url, url)
+    else { return }
     (row.url, row.lastModified) = (url, nil)
     try ledger.apply([.partial(row)])
+  }
+
+  /// True when a task with another URL begins anew, although it has bytes.
+  func beginsAnew(_ number: Int64, at url: String) throws(LedgerFailure) -> Bool {
+    guard let row = try ledger.partial(RelativePath(task: number)) else { return false }
+    return row.digest == nil && !URLOrigin.isSameButQuery(row.url, url)
+  }
+
+  /// True when the finished file of a task came from another URL than its request names, apart from the query.
+  func cameFromElsewhere(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
+    guard let response = try ledger.response(task.number) else { return false }
+    return !URLOrigin.isSameButQuery(response.redirects?.first ?? response.url, task.request.url)
   }
 
   /// Counts what tasks hold that are not at work, for the session's quota of bytes.

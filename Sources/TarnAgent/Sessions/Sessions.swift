@@ -362,13 +362,16 @@ final class Sessions: SessionPort {
         forget(session)
         return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
       case .answer:
-        guard let task = order.task, try answer(order, task, session) else {
+        let (task, url) = (order.task ?? 0, order.url)
+        let isAnew = try url.map { try session.partialFiles.beginsAnew(task, at: $0) } ?? false
+        guard try answer(order, task, session) else {
           throw ControlFailure(
             .notFound, code: "no-such-task", "there is no such task, or it has ended",
             hint: "'tarn session show \(id)' lists them")
         }
         loop.post(.wake(session))
-        return ControlAnswer("task \(task) goes on with that")
+        let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
+        return ControlAnswer("task \(task) goes on with that\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }
