@@ -172,6 +172,23 @@ import Testing
     #expect(try bench.state(last) == .finished)
   }
 
+  /// A task that cannot even begin has ended, and holds its name no longer.
+  @Test func whatFailsAtItsBeginningHoldsNoName() throws {
+    let lost = DownloadFailure(.reset, "lost", isTransient: true)
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    bench.answer("x", FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, lost)))
+    let task = try bench.add("x")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    try "mine".write(toFile: bench.path + "/out/x", atomically: true, encoding: .utf8)
+    #expect(try bench.session.queue([task], from: [.waiting]) == [task])
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "in-the-way")
+    try FileManager.default.removeItem(atPath: bench.path + "/out/x")
+    let other = try bench.add("y") { $0.to = bench.path + "/out/x" }
+    try bench.finish(other)
+    #expect(try bench.state(other) == .finished && bench.text("out/x") == "hello")
+  }
+
   /// The bytes are in the directory, whatever it is called by now.
   @Test func aDirectoryThatIsRenamedKeepsTheBytes() throws {
     let (task, gate) = try bench.beginPaused("a")

@@ -235,7 +235,7 @@ final class DownloadSession: Sendable {
     guard try enterRunning(number, in: destination, keepsFile: known != nil) else { return false }
     try countIdle()
     let beginning = Beginning(
-      task: number, download: download(task, isOther ? nil : known, headers),
+      task: number, download: .of(task, known: isOther ? nil : known, headers, patience),
       ports: ports(destination, network.downloader))
     if EarlierBytes.areElsewhere(task) { bring(task, beginning) } else { try start(beginning) }
     return true
@@ -331,6 +331,7 @@ final class DownloadSession: Sendable {
     folder.close(number)
     let reason = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let reason { try obey(reason, number) }
+    if let task = try ledger.task(number) { releaseNames([task]) }
   }
 
   private typealias Destination = (folder: any TransferFolder, directory: FileIdentity, disk: String)
@@ -341,17 +342,6 @@ final class DownloadSession: Sendable {
     SingleDownload.Ports(
       folder: destination.folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
       bootID: age.bootID, progress: progress, device: destination.directory.device, promises: promises)
-  }
-
-  private func download(_ task: TaskRecord, _ known: Row?, _ headers: [String]) -> SingleDownload {
-    let request = task.request
-    var download = SingleDownload(RelativePath(task: task.number), url: request.url)
-    download.digest = request.digest.flatMap { Digest(labelled: $0) }
-    (download.headers, download.method, download.body) = (headers, request.method, request.body)
-    download.idleTimeout = request.limits?.idle
-    (download.known, download.expectedBytes) = (known, request.expectedBytes)
-    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
-    return download
   }
 
   // MARK: What the server says
@@ -518,7 +508,7 @@ final class DownloadSession: Sendable {
     let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
     // The pause that the server asked for.
     let rest = work.flatMap { downloaders.newest.downloader.rest(of: $0.url) }
-    try ledger.update(number) { task in
+    let changed = try ledger.update(number) { task in
       guard !task.state.isEnd else { return nil }
       var task = task
       let isSame = task.code == code
@@ -547,6 +537,7 @@ final class DownloadSession: Sendable {
       // Told once for each reason; a client that asks again sees when the next attempt is.
       return (task, isSame ? [] : [event(.waiting)])
     }
+    if let changed { releaseNames([changed]) }
   }
 
   // MARK: Upkeep
