@@ -172,6 +172,36 @@ import Testing
     #expect(try bench.state(last) == .finished)
   }
 
+  /// The new name is reserved from the move on, and the old one is free.
+  @Test(arguments: [true, false]) func aTaskThatIsMovedTakesItsNameAlong(isRunning: Bool) throws {
+    var settings = SessionSettings()
+    settings.transfers = 1
+    try bench.session.set(settings, nil)
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    bench.answer("busy", FakeAnswer(hangs: true))
+    let busy = try bench.add("busy") { $0.priority = .high }
+    if !isRunning {
+      #expect(try bench.session.give(.wish(.suspend), task))
+      try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+    }
+    var order = SessionOrder(.answer, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.run(until: "another one runs") { try bench.state(busy) == .running }
+    #expect(try bench.state(task) == (isRunning ? .queued : .suspended))
+    // These come before it.
+    let old = try bench.add("old") { ($0.to, $0.priority) = (bench.path + "/out/a", .high) }
+    let new = try bench.add("new") { ($0.to, $0.priority) = (bench.path + "/other/b", .high) }
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), busy))
+    for other in [old, new] { try bench.finish(other) }
+    #expect(try bench.state(old) == .finished && bench.ledger.task(new)?.code == "in-the-way")
+    if !isRunning { #expect(try bench.session.queue([task], from: [.suspended]) == [task]) }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("other/b")?.utf8.count == 2 << 20)
+    gate.open()
+  }
+
   /// A task that cannot even begin has ended, and holds its name no longer.
   @Test func whatFailsAtItsBeginningHoldsNoName() throws {
     let lost = DownloadFailure(.reset, "lost", isTransient: true)

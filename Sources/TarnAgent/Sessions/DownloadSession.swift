@@ -708,6 +708,7 @@ final class DownloadSession: Sendable {
       if task.state == .queued { task.attempts = 0 }
       return (task, [])
     }
+    if let changed, order.to != nil { folder.renew(changed) }
     return try hasBegun ? answer(order, number) : changed != nil
   }
 
@@ -765,13 +766,14 @@ final class DownloadSession: Sendable {
   private func obey(_ reason: StopReason, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
     let terms = terms
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
-    var dropped: Set<Int64> = []
+    var (dropped, moved): (Set<Int64>, Set<Int64>) = ([], [])
     let changed = try ledger.update(numbers) { task in
       switch reason {
       case .wish(let asked):
         // A later wish for a running task is in its record.
         let wish = task.wish ?? asked
         if wish == .cancel(keeps: false) { dropped.insert(task.number) }
+        if case .move = wish { moved.insert(task.number) }
         return task.obeying(wish, terms)
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
@@ -779,6 +781,7 @@ final class DownloadSession: Sendable {
       }
     }
     releaseNames(changed)
+    for task in changed where moved.contains(task.number) { folder.renew(task) }
     for task in changed where dropped.contains(task.number) { try removePartial(ofCancelled: task) }
     return changed.count
   }

@@ -78,7 +78,7 @@ package final class SessionFolder: Sendable {
   /// Ends the work at a task. It keeps its name until `release`, for it may continue.
   package func close(_ task: Int64) { destinations.withLock { $0[task] = nil } }
 
-  /// Releases the name of a task that has ended or gets another destination.
+  /// Releases the name of a task that has ended.
   package func release(_ task: Int64) { names.release(owner(task)) }
 
   /// Releases the names of all tasks.
@@ -93,6 +93,9 @@ package final class SessionFolder: Sendable {
     _ = names.claim(
       FinalNames.Name(device: identity.device, inode: identity.inode, leaf: leaf), for: owner(task.number))
   }
+
+  /// Reserves the new name of a task that has got another destination, in place of the one before.
+  package func renew(_ task: TaskRecord) { if names.release(owner(task.number)) { reserve(task) } }
 
   private func owner(_ task: Int64) -> FinalNames.Owner { FinalNames.Owner(session: id, task: task) }
 
