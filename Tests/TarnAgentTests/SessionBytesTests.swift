@@ -390,6 +390,29 @@ import Testing
     gate.open()
   }
 
+  /// What was cancelled while its disk was away goes when that is back.
+  @Test(arguments: [true, false], [true, false])
+  func cancelLeavesNothingOnADiskThatIsAway(hasMountPoint: Bool, reopens: Bool) throws {
+    let (task, gate) = try bench.beginPaused("a")
+    #expect(try bench.session.give(.wish(.suspend), task))
+    try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+    gate.open()
+    let (place, away) = (bench.path + "/out", bench.path + "/away")
+    try FileManager.default.moveItem(atPath: place, toPath: away)
+    if hasMountPoint {
+      try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+    }
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    bench.clock.advance(.seconds(600))
+    _ = try bench.session.advance()
+    #expect(bench.fileExists("away/.tarn-s-1.part"))
+    if hasMountPoint { try FileManager.default.removeItem(atPath: place) }
+    try FileManager.default.moveItem(atPath: away, toPath: place)
+    if reopens { try bench.reopen() } else { bench.clock.advance(.seconds(600)) }
+    _ = try bench.session.advance()
+    #expect(try bench.files.isEmpty && bench.ledger.task(task)?.directory == nil)
+  }
+
   /// A folder that somebody renames while it is filled gets no file, and none is told to be there.
   @Test func aFolderThatIsRenamedIsTold() throws {
     let gate = AnswerGate()

@@ -34,10 +34,14 @@ struct PartialFiles: Sendable {
   /// The bytes that were fetched for a task that does not run; `nil` for none.
   func kept(of task: TaskRecord) -> UInt64? { task.directory == nil ? nil : folder.partial(of: task)?.bytes }
 
-  /// Removes the partial file of a task that is not at work.
+  /// Removes the partial file of a task that is not at work. Of a file whose disk is away only the row goes: see `dropCancelled`.
   func remove(_ task: TaskRecord) throws(LedgerFailure) {
-    folder.removePartial(of: task)
+    let isGone = folder.removePartial(of: task)
     try ledger.apply([.dropPartial(RelativePath(task: task.number))])
+    if isGone { try forget(task) }
+  }
+
+  private func forget(_ task: TaskRecord) throws(LedgerFailure) {
     try ledger.update(task.number) { task in
       var task = task
       (task.directory, task.movedFrom) = (nil, nil)
@@ -90,6 +94,7 @@ struct PartialFiles: Sendable {
   /// begin anew when they continue. Those of tasks that have ended may be as many bytes as unfinished ones.
   func dropOld(_ quota: SessionQuota, _ now: Timestamp, besides busy: Set<Int64>) throws(LedgerFailure) {
     let last = now.seconds - Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
+    try dropCancelled(before: last, besides: busy)
     let kept = try idle(besides: busy).sorted { $0.written < $1.written }
     var bytes = kept.reduce(0) { $0 + $1.bytes }
     var ended = kept.filter(\.task.state.isEnd).reduce(0) { $0 + $1.bytes }
@@ -101,6 +106,15 @@ struct PartialFiles: Sendable {
       try remove(partial.task)
       bytes -= partial.bytes
       if hasEnded { ended -= partial.bytes }
+    }
+  }
+
+  /// Removes what cancelled tasks have left on disks that were away. A disk that stays away is given up after a while.
+  private func dropCancelled(before last: Int64, besides busy: Set<Int64>) throws(LedgerFailure) {
+    for task in try ledger.partialTasks() where task.state == .cancelled && !busy.contains(task.number) {
+      // One with a row was cancelled with the order to keep its file.
+      guard try ledger.partial(RelativePath(task: task.number)) == nil else { continue }
+      if folder.removePartial(of: task) || task.ended.map({ $0.seconds < last }) == true { try forget(task) }
     }
   }
 }
