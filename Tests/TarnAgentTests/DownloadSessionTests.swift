@@ -396,6 +396,25 @@ import Testing
     #expect(try bench.add("a") == task && bench.state(task) == .queued)
   }
 
+  /// Each key of a task is that of one request, also the second one, and after the agent was restarted.
+  @Test func eachKeyIsAddedOnce() throws {
+    let task = try bench.add("a") { $0.key = "1" }
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(hangs: true))
+    #expect(try bench.add("a") { $0.key = "2" } == task && bench.state(task) == .queued)
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    for reopens in [false, true] {
+      if reopens { try bench.reopen() }
+      for key in ["1", "2"] {
+        #expect(try bench.add("a") { $0.key = key } == task && bench.ledger.knows(key: key))
+        #expect(try bench.state(task) == .cancelled)
+      }
+    }
+    #expect(try !bench.ledger.knows(key: "3"))
+    // A key is that of its task, whatever comes with it.
+    #expect(try bench.add("b") { $0.key = "2" } == task)
+  }
+
   /// Another client gives the request its first key: it is no repetition, and what is gone comes back.
   @Test func aFirstKeyIsNoRepetition() throws {
     let task = try bench.add("a")
