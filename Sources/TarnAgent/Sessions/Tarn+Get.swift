@@ -102,7 +102,9 @@ extension Tarn {
     if let failure = failure.withLock({ $0 }) { throw failure }
     let tasks = try ledger.tasks(limit: .max)
     let hasPartials = try ledger.hasPartials()
-    let isDone = !hasPartials && tasks.allSatisfy(\.state.isEnd)
+    // As long as some are missing, the same command must know which of the others it has put there.
+    let isMixed = Set(tasks.map { $0.state == .finished }).count > 1
+    let isDone = !hasPartials && !isMixed && tasks.allSatisfy(\.state.isEnd)
     return (GetReport(tasks: tasks, wasStopped: stop.isSet), isDone)
   }
 
