@@ -21,6 +21,27 @@ import Testing
       "\(words): \(outcome)", sourceLocation: sourceLocation)
   }
 
+  /// `tarn session open -N 9` says nothing of settings that nobody has named.
+  @Test(arguments: [
+    (["-N", "9"], ["transfers"]), (["--wake", "/bin/true"], ["wake"]), ([], []),
+    (["--settings", "file"], ["transfers", "wake", "headers"]),
+  ]) func whatDiffersIsWhatWasNamed(words: [String], named: [String]) throws {
+    place.end()
+    let options = try SessionSettingsOptions.parse(words)
+    #expect(options.named(among: ["transfers", "wake", "headers"]) == named)
+    #expect(options.named(among: nil) == nil)
+  }
+
+  /// The same URL twice is one task: the others keep their names.
+  @Test func eachTaskHasItsOwnName() throws {
+    place.end()
+    let tasks = [("a", "/out/"), ("a", "/out//"), ("b", "/out/"), ("a", "/other/c")].map { name, to in
+      TaskRequest(url: "http://h/\(name)", to: to)
+    }
+    let names = GetRun.names(of: tasks)
+    #expect((1...4).map { names(RelativePath(task: $0)).printable } == ["a", "b", "c", "4"])
+  }
+
   // MARK: Lists
 
   @Test(arguments: [
