@@ -42,6 +42,31 @@ import Testing
     #expect((1...4).map { names(RelativePath(task: $0)).printable } == ["a", "b", "c", "4"])
   }
 
+  /// What stands in the way of a file that may replace others is a directory.
+  @Test(arguments: [(TaskRequest.Existing.fail, true), (nil, true), (.replace, false)])
+  func whatCannotBeReplacedIsNot(existing: TaskRequest.Existing?, mayReplace: Bool) throws {
+    place.end()
+    var request = TaskRequest(url: "http://h/a", to: "/out/a")
+    request.existing = existing
+    var task = TaskRecord(number: 1, state: .failed, request: request, added: Samples.now)
+    task.code = "in-the-way"
+    let hint = try #require(GetRun.hint(task))
+    #expect(hint.contains("replace") == mayReplace && hint.contains("--existing keep-both"))
+  }
+
+  /// A message that begins with the URL says it.
+  @Test func aURLIsToldOnce() {
+    place.end()
+    let request = TaskRequest(url: "http://h/a?b=1", to: "/out/")
+    var task = TaskRecord(number: 1, state: .failed, request: request, added: Samples.now)
+    (task.code, task.message) = ("http-404", "http://h/a?b=1: not found (404)")
+    #expect(SessionText.line(TaskDocument(task)) == "1  failed  http://h/a?b=1  not found (404)")
+    let event = SessionEvent(.failed, time: Samples.now, of: task)
+    #expect(SessionText.line(event).hasSuffix("  failed  1  http://h/a?b=1  not found (404)"))
+    task.message = "no host"
+    #expect(SessionText.line(TaskDocument(task)) == "1  failed  http://h/a?b=1  no host")
+  }
+
   // MARK: Lists
 
   @Test(arguments: [

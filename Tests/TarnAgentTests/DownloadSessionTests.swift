@@ -313,6 +313,18 @@ import Testing
     #expect(bench.text("out/b") == "gone")
   }
 
+  /// What came of the attempt before is no part of the next answer.
+  @Test func anAnswerBearsNoEarlierFailure() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    bench.answer("a", FakeAnswer(body: Array("hello".utf8)))
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    let answers = try bench.ledger.events(after: 0, limit: 99).filter { $0.code == .response }
+    #expect(answers.count == 2 && answers.allSatisfy { $0.reason == nil && $0.message == nil })
+  }
+
   /// Of a long error page its beginning is told.
   @Test func ofARefusedBodyTheBeginningIsKept() throws {
     bench.answer("a", FakeAnswer(status: 410, body: Array(repeating: 0x61, count: 300_000)))

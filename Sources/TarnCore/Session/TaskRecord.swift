@@ -201,6 +201,8 @@ package struct SessionEvent: Codable, Sendable, Equatable {
     (label, userInfo, group) = (task.request.label, task.request.userInfo, task.request.group)
     (bytes, digest, reason, message) = (task.bytes, task.digest, task.code, task.message)
     nextAttempt = task.nextAttempt
+    // An answer is about this attempt, and a running task bears the failure of the one before.
+    if code == .response { (reason, message) = (nil, nil) }
   }
 }
 

@@ -67,8 +67,10 @@ struct GetRun {
   }
 
   /// Returns what helps against a failure; `nil` when its message is enough.
-  private static func hint(_ task: TaskRecord) -> String? {
+  static func hint(_ task: TaskRecord) -> String? {
     switch task.code {
+    case FolderFailure.Code.exists.rawValue where task.request.existing == .replace:
+      "--existing keep-both gives it another name"
     case FolderFailure.Code.exists.rawValue:
       "--existing replace puts it in the place of that one, --existing keep-both gives it another name"
     case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
