@@ -459,6 +459,23 @@ import Testing
     #expect(try bench.ledger.task(task)?.code == "digest-mismatch" && bench.files.isEmpty)
   }
 
+  /// Also that of one that comes while the task runs.
+  @Test(arguments: [true, false]) func aDigestThatIsGivenMeanwhileHolds(isRight: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let (task, gate) = try bench.beginPaused("a")
+    let digest = OpenSSLHashing().digest(.sha256, of: isRight ? body : [1]).labelled
+    #expect(try bench.add("a") { $0.digest = digest } == task && bench.state(task) == .running)
+    gate.open()
+    if isRight {
+      try bench.finish(task)
+      #expect(try bench.ledger.task(task)?.digest == digest && bench.asked.withLock { $0.count } == 1)
+    } else {
+      try bench.run(until: "it is not what was asked for") {
+        try bench.ledger.task(task)?.code == "digest-mismatch"
+      }
+    }
+  }
+
   /// Orders for all leave nothing that begins meanwhile.
   @Test func allAreSuspended() throws {
     for number in 0..<20 {

@@ -439,7 +439,13 @@ final class DownloadSession: Sendable {
     // A client's order may have come while the end was recorded.
     let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
-    if let task = try ledger.task(number) { releaseNames([task]) }
+    if let task = try ledger.task(number) {
+      releaseNames([task])
+      // A digest that came while it ran holds as one that comes later.
+      if let digest = task.request.digest, digest != work?.request.digest, digest != task.digest {
+        _ = try queue([number], from: [.finished])
+      }
+    }
     if settings.quota?.bytes != nil { try partialFiles.makeRoom(after: number, isAlone: running == 0) }
     try countIdle()
   }
