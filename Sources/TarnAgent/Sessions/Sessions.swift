@@ -309,7 +309,9 @@ final class Sessions: SessionPort {
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage {
     let session = try find(id).session
     return try Self.translating {
-      let events = try session.ledger.events(after: number, limit: limit + 1)
+      // A number beyond the last event is that of an earlier session with this name. The greatest one asks for no event.
+      let isOfAnother = try number != .max && number > session.ledger.lastEvent()
+      let events = try session.ledger.events(after: isOfAnother ? 0 : number, limit: limit + 1)
       return SessionEventPage(events: Array(events.prefix(limit)), hasMore: events.count > limit)
     }
   }

@@ -206,6 +206,12 @@ struct SessionEventsCommand: ParsableCommand {
     if follow { return try SessionFollower(session: session, link: link, id: id).run(after: after).end() }
     try link.ask { client in
       var after = after
+      let last = try after == 0 ? 0 : client.session(id).lastEvent
+      if after > last {
+        session.console.message(
+          "session '\(id)' has no event \(after): it was made anew since, and this is all that it has now")
+        after = 0
+      }
       while true {
         let page = try client.events(of: id, after: after)
         for event in page.events { SessionText.show(event, session) }
