@@ -186,6 +186,18 @@ import Testing
     #expect(!bench.fileExists("other/.tarn-s-1.part"))
   }
 
+  /// Nobody takes away a file that somebody may use by now.
+  @Test func aFinishedFileStaysWhenItsTaskIsSentElsewhere() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.ledger.task(task)?.path == bench.path + "/other/b")
+    #expect(bench.text("out/a") == "hello" && bench.text("other/b") == "hello")
+  }
+
   @Test(arguments: [
     ("::1", "http://[::1]:9415/a"), ("[::1]", "http://[0::1]/a"), ("localhost.", "http://LOCALHOST/a"),
     ("h", "http://h.:80/a"), ("127.0.0.1", "http://127.1/a"),
