@@ -1,6 +1,6 @@
 import CurlShim
 import Glibc
-import TarnCore
+package import TarnCore
 
 /// The origin of a URL, which separates connections, limits and secrets.
 struct Origin: Hashable, Sendable {

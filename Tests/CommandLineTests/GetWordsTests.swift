@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import TarnCore
 import Testing
@@ -25,7 +26,7 @@ import Testing
   @Test(arguments: [
     (["-N", "9"], ["transfers"]), (["--wake", "/bin/true"], ["wake"]), ([], []),
     (["--settings", "file"], ["transfers", "wake", "headers"]),
-  ]) func whatDiffersIsWhatWasNamed(words: [String], named: [String]) throws {
+  ] as [([String], [String])]) func whatDiffersIsWhatWasNamed(words: [String], named: [String]) throws {
     place.end()
     let options = try SessionSettingsOptions.parse(words)
     #expect(options.named(among: ["transfers", "wake", "headers"]) == named)
@@ -39,11 +40,11 @@ import Testing
       TaskRequest(url: "http://h/\(name)", to: to)
     }
     let names = GetRun.names(of: tasks)
-    #expect((1...4).map { names(RelativePath(task: $0)).printable } == ["a", "b", "c", "4"])
+    #expect([Int64](1...4).map { names(RelativePath(task: $0)).printable } == ["a", "b", "c", "4"])
   }
 
   /// What stands in the way of a file that may replace others is a directory.
-  @Test(arguments: [(TaskRequest.Existing.fail, true), (nil, true), (.replace, false)])
+  @Test(arguments: [(.fail, true), (nil, true), (.replace, false)] as [(TaskRequest.Existing?, Bool)])
   func whatCannotBeReplacedIsNot(existing: TaskRequest.Existing?, mayReplace: Bool) throws {
     place.end()
     var request = TaskRequest(url: "http://h/a", to: "/out/a")

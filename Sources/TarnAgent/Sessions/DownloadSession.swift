@@ -219,7 +219,7 @@ final class DownloadSession: Sendable {
       return false
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
-    let isElsewhere = try partialFiles.cameFromElsewhere(task)
+    let isElsewhere = try known == nil ? false : partialFiles.cameFromElsewhere(task)
     let isOther = isElsewhere || task.request.digest != nil && task.request.digest != task.digest
     let network = downloaders.newest
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
