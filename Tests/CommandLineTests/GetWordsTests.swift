@@ -23,10 +23,12 @@ import Testing
   }
 
   /// `tarn session open -N 9` says nothing of settings that nobody has named.
-  @Test(arguments: [
-    (["-N", "9"], ["transfers"]), (["--wake", "/bin/true"], ["wake"]), ([], []),
-    (["--settings", "file"], ["transfers", "wake", "headers"]),
-  ] as [([String], [String])]) func whatDiffersIsWhatWasNamed(words: [String], named: [String]) throws {
+  @Test(
+    arguments: [
+      (["-N", "9"], ["transfers"]), (["--wake", "/bin/true"], ["wake"]), ([], []),
+      (["--settings", "file"], ["transfers", "wake", "headers"]),
+    ] as [([String], [String])]) func whatDiffersIsWhatWasNamed(words: [String], named: [String]) throws
+  {
     place.end()
     let options = try SessionSettingsOptions.parse(words)
     #expect(options.named(among: ["transfers", "wake", "headers"]) == named)

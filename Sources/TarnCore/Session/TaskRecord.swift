@@ -310,7 +310,7 @@ package struct SessionSettings: Codable, Sendable, Equatable {
 
 /// The trust settings and the credential of one host.
 package struct HostTrust: Codable, Sendable, Equatable {
-  /// The name or address of the host, without port.
+  /// The name or address of the host, without port: compare it as a `HostName`.
   package var host: String
   /// A PEM file of the authorities that may vouch for the host, in place of the system's.
   package var ca: String?
