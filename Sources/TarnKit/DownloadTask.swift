@@ -135,8 +135,9 @@ public struct DownloadTask: Sendable, Hashable {
     try await session.order(order)
   }
 
-  /// Continues with another URL, for instance when a signed one has expired. The partial file stays as long as the server still has
-  /// the same version. The task is still identified by the URL that it was added with.
+  /// Continues with another URL, for instance when a signed one has expired. If it differs in its query alone, the agent goes on from
+  /// the partial file while the server has the same version. With another scheme, host, port or path the task begins anew, unless it
+  /// has a digest. The task is still identified by the URL that it was added with.
   ///
   /// - Parameter headers: the header fields that replace those of the task. `nil` keeps them, unless the URL has another scheme,
   ///   host or port: credentials never go to another origin.

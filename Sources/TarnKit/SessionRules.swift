@@ -91,7 +91,7 @@ public struct TimeLimits: Sendable, Hashable {
 
 /// The trust in one host, and the credential for it.
 public struct TrustedHost: Sendable, Hashable {
-  /// A name or an address, without a port.
+  /// A name or an address, without a port and without a zone id.
   public var host: String
   /// The absolute path of a PEM file with the certificate authorities to trust for this host, instead of the system's.
   public var authorities: String?

@@ -77,6 +77,19 @@ struct GetTests {
     #expect(several.status == 3 && place.text("out/a.txt") == "hello\n", "\(several)")
   }
 
+  /// What is there is no obstacle when the rest is tried again.
+  @Test func whatFailedIsTriedAgain() throws {
+    let words = [server.url("late.txt"), server.url("a.txt"), "--to", out]
+    for _ in 0..<2 {
+      let outcome = try Tarn.run(["get"] + words, environment: variables, in: place.url)
+      #expect(outcome.status == 3 && outcome.errors.contains("404"), "\(outcome)")
+      #expect(!outcome.errors.contains("is there already") && names == ["a.txt"], "\(outcome)")
+    }
+    try server.files.write("late\n", to: "late.txt")
+    let outcome = try Tarn.run(["get"] + words, environment: variables, in: place.url)
+    #expect(outcome.status == 0 && names == ["a.txt", "late.txt"] && records.isEmpty, "\(outcome)")
+  }
+
   /// Status 3, JSON for each.
   @Test func programsHearOfEach() throws {
     let outcome = try get(server.url("nothing"), server.url("a.txt"), "--to", out, "--json")

@@ -198,6 +198,19 @@ struct KitEventTests {
     return numbers
   }
 
+  /// A number from before the session was forgotten is beyond what there is now.
+  @Test func aSessionThatWasMadeAnewIsReadFromItsBeginning() async throws {
+    server.serve("a", [1])
+    let session = try await session()
+    _ = try await session.download(request("a")).ended()
+    var heard: [DownloadEvent.Kind] = []
+    for try await event in session.events(after: 50) {
+      heard.append(event.kind)
+      if heard.count == 3 { break }
+    }
+    #expect(heard.prefix(2) == [.eventsLost(upTo: 0), .response] && heard.last == .finished)
+  }
+
   /// Connections to the agent's socket, whose name is another one until it listens.
   private func connections() throws -> Int {
     // Its size is 0, and what it has comes in many pieces.

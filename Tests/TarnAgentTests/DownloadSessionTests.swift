@@ -323,6 +323,18 @@ import Testing
     #expect(bench.text("out/b") == "gone")
   }
 
+  /// What came of the attempt before is no part of the next answer.
+  @Test func anAnswerBearsNoEarlierFailure() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    bench.answer("a", FakeAnswer(body: Array("hello".utf8)))
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    let answers = try bench.ledger.events(after: 0, limit: 99).filter { $0.code == .response }
+    #expect(answers.count == 2 && answers.allSatisfy { $0.reason == nil && $0.message == nil })
+  }
+
   /// Of a long error page its beginning is told.
   @Test func ofARefusedBodyTheBeginningIsKept() throws {
     bench.answer("a", FakeAnswer(status: 410, body: Array(repeating: 0x61, count: 300_000)))
@@ -406,6 +418,25 @@ import Testing
     #expect(try bench.add("a") == task && bench.state(task) == .queued)
   }
 
+  /// Each key of a task is that of one request, also the second one, and after the agent was restarted.
+  @Test func eachKeyIsAddedOnce() throws {
+    let task = try bench.add("a") { $0.key = "1" }
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(hangs: true))
+    #expect(try bench.add("a") { $0.key = "2" } == task && bench.state(task) == .queued)
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    for reopens in [false, true] {
+      if reopens { try bench.reopen() }
+      for key in ["1", "2"] {
+        #expect(try bench.add("a") { $0.key = key } == task && bench.ledger.knows(key: key))
+        #expect(try bench.state(task) == .cancelled)
+      }
+    }
+    #expect(try !bench.ledger.knows(key: "3"))
+    // A key is that of its task, whatever comes with it.
+    #expect(try bench.add("b") { $0.key = "2" } == task)
+  }
+
   /// Another client gives the request its first key: it is no repetition, and what is gone comes back.
   @Test func aFirstKeyIsNoRepetition() throws {
     let task = try bench.add("a")
@@ -436,6 +467,23 @@ import Testing
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     try bench.run(until: "it is not what was asked for") { try bench.state(task) == .waiting }
     #expect(try bench.ledger.task(task)?.code == "digest-mismatch" && bench.files.isEmpty)
+  }
+
+  /// Also that of one that comes while the task runs.
+  @Test(arguments: [true, false]) func aDigestThatIsGivenMeanwhileHolds(isRight: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let (task, gate) = try bench.beginPaused("a")
+    let digest = OpenSSLHashing().digest(.sha256, of: isRight ? body : [1]).labelled
+    #expect(try bench.add("a") { $0.digest = digest } == task && bench.state(task) == .running)
+    gate.open()
+    if isRight {
+      try bench.finish(task)
+      #expect(try bench.ledger.task(task)?.digest == digest && bench.asked.withLock { $0.count } == 1)
+    } else {
+      try bench.run(until: "it is not what was asked for") {
+        try bench.ledger.task(task)?.code == "digest-mismatch"
+      }
+    }
   }
 
   /// Orders for all leave nothing that begins meanwhile.

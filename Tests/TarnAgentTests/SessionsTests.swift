@@ -74,6 +74,22 @@ import Testing
     #expect(try sessions.order(SessionOrder(.close), "s").wasSo)
   }
 
+  /// Who comes with a number of the session before gets all that there is.
+  @Test func aSessionThatWasMadeAnewShowsAllItsEvents() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    request.suspended = true
+    _ = try sessions.add([request], to: "s")
+    _ = try sessions.order(SessionOrder(.cancel, task: 1), "s")
+    let all = try sessions.events(of: "s", after: 0, limit: 9).events.map(\.number)
+    let last = try #require(all.last)
+    #expect(try sessions.events(of: "s", after: last, limit: 9).events.isEmpty)
+    #expect(try sessions.events(of: "s", after: last + 1, limit: 9).events.map(\.number) == all)
+    #expect(try sessions.events(of: "s", after: .max, limit: 9).events.isEmpty)
+    let (page, passed) = try sessions.next(of: "s", after: last + 1, limit: 9)
+    #expect(page.events.count == all.count && passed == 0)
+  }
+
   @Test func aSessionIsForgottenBesideWhoListsIt() throws {
     let isOver = Locked(false)
     let failures = Locked<[String]>([])

@@ -219,7 +219,8 @@ final class DownloadSession: Sendable {
       return false
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
-    let isOther = task.request.digest != nil && task.request.digest != task.digest
+    let isElsewhere = try known == nil ? false : partialFiles.cameFromElsewhere(task)
+    let isOther = isElsewhere || task.request.digest != nil && task.request.digest != task.digest
     let network = downloaders.newest
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
@@ -234,7 +235,7 @@ final class DownloadSession: Sendable {
     guard try enterRunning(number, in: destination, keepsFile: known != nil) else { return false }
     try countIdle()
     let beginning = Beginning(
-      task: number, download: download(task, isOther ? nil : known, headers),
+      task: number, download: .of(task, known: isOther ? nil : known, headers, patience),
       ports: ports(destination, network.downloader))
     if EarlierBytes.areElsewhere(task) { bring(task, beginning) } else { try start(beginning) }
     return true
@@ -330,6 +331,7 @@ final class DownloadSession: Sendable {
     folder.close(number)
     let reason = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let reason { try obey(reason, number) }
+    if let task = try ledger.task(number) { releaseNames([task]) }
   }
 
   private typealias Destination = (folder: any TransferFolder, directory: FileIdentity, disk: String)
@@ -340,17 +342,6 @@ final class DownloadSession: Sendable {
     SingleDownload.Ports(
       folder: destination.folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
       bootID: age.bootID, progress: progress, device: destination.directory.device, promises: promises)
-  }
-
-  private func download(_ task: TaskRecord, _ known: Row?, _ headers: [String]) -> SingleDownload {
-    let request = task.request
-    var download = SingleDownload(RelativePath(task: task.number), url: request.url)
-    download.digest = request.digest.flatMap { Digest(labelled: $0) }
-    (download.headers, download.method, download.body) = (headers, request.method, request.body)
-    download.idleTimeout = request.limits?.idle
-    (download.known, download.expectedBytes) = (known, request.expectedBytes)
-    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
-    return download
   }
 
   // MARK: What the server says
@@ -448,7 +439,13 @@ final class DownloadSession: Sendable {
     // A client's order may have come while the end was recorded.
     let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
-    if let task = try ledger.task(number) { releaseNames([task]) }
+    if let task = try ledger.task(number) {
+      releaseNames([task])
+      // A digest that came while it ran holds as one that comes later.
+      if let digest = task.request.digest, digest != work?.request.digest, digest != task.digest {
+        _ = try queue([number], from: [.finished])
+      }
+    }
     if settings.quota?.bytes != nil { try partialFiles.makeRoom(after: number, isAlone: running == 0) }
     try countIdle()
   }
@@ -517,7 +514,7 @@ final class DownloadSession: Sendable {
     let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
     // The pause that the server asked for.
     let rest = work.flatMap { downloaders.newest.downloader.rest(of: $0.url) }
-    try ledger.update(number) { task in
+    let changed = try ledger.update(number) { task in
       guard !task.state.isEnd else { return nil }
       var task = task
       let isSame = task.code == code
@@ -546,6 +543,7 @@ final class DownloadSession: Sendable {
       // Told once for each reason; a client that asks again sees when the next attempt is.
       return (task, isSame ? [] : [event(.waiting)])
     }
+    if let changed { releaseNames([changed]) }
   }
 
   // MARK: Upkeep
@@ -716,6 +714,7 @@ final class DownloadSession: Sendable {
       if task.state == .queued { task.attempts = 0 }
       return (task, [])
     }
+    if let changed, order.to != nil { folder.renew(changed) }
     return try hasBegun ? answer(order, number) : changed != nil
   }
 
@@ -773,13 +772,14 @@ final class DownloadSession: Sendable {
   private func obey(_ reason: StopReason, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
     let terms = terms
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
-    var dropped: Set<Int64> = []
+    var (dropped, moved): (Set<Int64>, Set<Int64>) = ([], [])
     let changed = try ledger.update(numbers) { task in
       switch reason {
       case .wish(let asked):
         // A later wish for a running task is in its record.
         let wish = task.wish ?? asked
         if wish == .cancel(keeps: false) { dropped.insert(task.number) }
+        if case .move = wish { moved.insert(task.number) }
         return task.obeying(wish, terms)
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
@@ -787,6 +787,7 @@ final class DownloadSession: Sendable {
       }
     }
     releaseNames(changed)
+    for task in changed where moved.contains(task.number) { folder.renew(task) }
     for task in changed where dropped.contains(task.number) { try removePartial(ofCancelled: task) }
     return changed.count
   }

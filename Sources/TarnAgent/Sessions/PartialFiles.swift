@@ -2,6 +2,7 @@ import TarnCore
 import TarnFolder
 import TarnLedger
 import TarnRuntime
+import TarnTransfer
 
 /// The partial files of a session's tasks, and the quota for them. Callable on any thread.
 struct PartialFiles: Sendable {
@@ -33,10 +34,14 @@ struct PartialFiles: Sendable {
   /// The bytes that were fetched for a task that does not run; `nil` for none.
   func kept(of task: TaskRecord) -> UInt64? { task.directory == nil ? nil : folder.partial(of: task)?.bytes }
 
-  /// Removes the partial file of a task that is not at work.
+  /// Removes the partial file of a task that is not at work. Of a file whose disk is away only the row goes: see `dropCancelled`.
   func remove(_ task: TaskRecord) throws(LedgerFailure) {
-    folder.removePartial(of: task)
+    let isGone = folder.removePartial(of: task)
     try ledger.apply([.dropPartial(RelativePath(task: task.number))])
+    if isGone { try forget(task) }
+  }
+
+  private func forget(_ task: TaskRecord) throws(LedgerFailure) {
     try ledger.update(task.number) { task in
       var task = task
       (task.directory, task.movedFrom) = (nil, nil)
@@ -44,12 +49,26 @@ struct PartialFiles: Sendable {
     }
   }
 
-  /// Notes that the file of a task is at another URL now. A strong ETag identifies the fetched bytes there as well; a date does
-  /// not.
+  /// Notes that the file of a task is at another URL now. Where only the query differs, a strong ETag identifies the fetched bytes
+  /// there as well; a date does not. Elsewhere only a digest proves them, and without one the task begins anew.
   func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
-    guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
+    guard var row = try ledger.partial(RelativePath(task: task.number)),
+      URLOrigin.isSameButQuery(row.url, url)
+    else { return }
     (row.url, row.lastModified) = (url, nil)
     try ledger.apply([.partial(row)])
+  }
+
+  /// True when a task with another URL begins anew, although it has bytes.
+  func beginsAnew(_ number: Int64, at url: String) throws(LedgerFailure) -> Bool {
+    guard let row = try ledger.partial(RelativePath(task: number)) else { return false }
+    return row.digest == nil && !URLOrigin.isSameButQuery(row.url, url)
+  }
+
+  /// True when the finished file of a task came from another URL than its request names, apart from the query.
+  func cameFromElsewhere(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
+    guard let response = try ledger.response(task.number) else { return false }
+    return !URLOrigin.isSameButQuery(response.redirects?.first ?? response.url, task.request.url)
   }
 
   /// Counts what tasks hold that are not at work, for the session's quota of bytes.
@@ -75,6 +94,7 @@ struct PartialFiles: Sendable {
   /// begin anew when they continue. Those of tasks that have ended may be as many bytes as unfinished ones.
   func dropOld(_ quota: SessionQuota, _ now: Timestamp, besides busy: Set<Int64>) throws(LedgerFailure) {
     let last = now.seconds - Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
+    try dropCancelled(before: last, besides: busy)
     let kept = try idle(besides: busy).sorted { $0.written < $1.written }
     var bytes = kept.reduce(0) { $0 + $1.bytes }
     var ended = kept.filter(\.task.state.isEnd).reduce(0) { $0 + $1.bytes }
@@ -86,6 +106,15 @@ struct PartialFiles: Sendable {
       try remove(partial.task)
       bytes -= partial.bytes
       if hasEnded { ended -= partial.bytes }
+    }
+  }
+
+  /// Removes what cancelled tasks have left on disks that were away. A disk that stays away is given up after a while.
+  private func dropCancelled(before last: Int64, besides busy: Set<Int64>) throws(LedgerFailure) {
+    for task in try ledger.partialTasks() where task.state == .cancelled && !busy.contains(task.number) {
+      // One with a row was cancelled with the order to keep its file.
+      guard try ledger.partial(RelativePath(task: task.number)) == nil else { continue }
+      if folder.removePartial(of: task) || task.ended.map({ $0.seconds < last }) == true { try forget(task) }
     }
   }
 }

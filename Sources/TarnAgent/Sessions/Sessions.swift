@@ -309,7 +309,9 @@ final class Sessions: SessionPort {
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage {
     let session = try find(id).session
     return try Self.translating {
-      let events = try session.ledger.events(after: number, limit: limit + 1)
+      // A number beyond the last event is that of an earlier session with this name. The greatest one asks for no event.
+      let isOfAnother = try number != .max && number > session.ledger.lastEvent()
+      let events = try session.ledger.events(after: isOfAnother ? 0 : number, limit: limit + 1)
       return SessionEventPage(events: Array(events.prefix(limit)), hasMore: events.count > limit)
     }
   }
@@ -362,13 +364,16 @@ final class Sessions: SessionPort {
         forget(session)
         return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
       case .answer:
-        guard let task = order.task, try answer(order, task, session) else {
+        let (task, url) = (order.task ?? 0, order.url)
+        let isAnew = try url.map { try session.partialFiles.beginsAnew(task, at: $0) } ?? false
+        guard try answer(order, task, session) else {
           throw ControlFailure(
             .notFound, code: "no-such-task", "there is no such task, or it has ended",
             hint: "'tarn session show \(id)' lists them")
         }
         loop.post(.wake(session))
-        return ControlAnswer("task \(task) goes on with that")
+        let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
+        return ControlAnswer("task \(task) goes on with that\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }

@@ -113,6 +113,22 @@ extension DownloadSession {
   }
 }
 
+extension SingleDownload {
+  /// - Parameter known: the record of the file that is there, to be compared with the server's; `nil` to fetch it.
+  static func of(
+    _ task: TaskRecord, known: Row?, _ headers: [String], _ patience: DownloadSession.Patience
+  ) -> SingleDownload {
+    let request = task.request
+    var download = SingleDownload(RelativePath(task: task.number), url: request.url)
+    download.digest = request.digest.flatMap { Digest(labelled: $0) }
+    (download.headers, download.method, download.body) = (headers, request.method, request.body)
+    download.idleTimeout = request.limits?.idle
+    (download.known, download.expectedBytes) = (known, request.expectedBytes)
+    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
+    return download
+  }
+}
+
 /// Receives the answers of servers for a session.
 final class TaskResponses: ResponseObserver {
   private let session: DownloadSession

@@ -125,23 +125,25 @@ package final class SessionLedger: TransferLedger {
   private static func add(
     _ request: TaskRequest, _ terms: TaskTerms, _ renews: Bool, _ connection: Connection
   ) throws(LedgerFailure) -> (Added, isNewlyLive: Bool) {
-    if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
+    if let key = request.key, let known = try task(TaskRows.byKey, TaskRows.values(byKey: key), connection) {
       return (Added(task: known, wasThere: true, isRepeated: true), false)
     }
     let asked = try task("url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     if var known = asked {
       let hadEnded = known.state.isEnd
       if known.renew(with: request, terms, takesAll: renews) { try TaskRows.write(known, connection) }
+      if let key = request.key, key != known.request.key {
+        try connection.run(
+          "INSERT INTO facts (name, value) VALUES (?, ?)",
+          [TaskRows.laterKey(key), .text(String(known.number))])
+      }
       return (Added(task: known, wasThere: true), hadEnded && !known.state.isEnd)
     }
     var record = TaskRecord(number: 0, state: .suspended, request: request, added: terms.now)
     record.path = place(request)
     record.begin(request.first, terms)
     let next = try connection.first(
-      "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'"
-    ) {
-      row throws(LedgerFailure) in try row.integer(0)
-    }
+      "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'", [], Self.number)
     try connection.run(
       """
       INSERT INTO tasks (url, destination, client_key, position, added, state, rank, due, request, path, code,
@@ -158,9 +160,7 @@ package final class SessionLedger: TransferLedger {
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
         TaskRows.time(record.fresh), TaskRows.text(request.group),
       ])
-    let number = try connection.first("SELECT last_insert_rowid()") { row throws(LedgerFailure) in
-      try row.integer(0)
-    }
+    let number = try connection.first("SELECT last_insert_rowid()", [], Self.number)
     record.number = number ?? 0
     return (Added(task: record, wasThere: false), true)
   }
@@ -310,7 +310,7 @@ package final class SessionLedger: TransferLedger {
   /// Returns whether a task was added with this client's key.
   package func knows(key: String) throws(LedgerFailure) -> Bool {
     try read { connection throws(LedgerFailure) in
-      try Self.task("client_key = ?", [.text(key)], connection) != nil
+      try Self.task(TaskRows.byKey, TaskRows.values(byKey: key), connection) != nil
     }
   }
 
