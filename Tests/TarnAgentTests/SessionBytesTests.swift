@@ -124,6 +124,25 @@ import Testing
     #expect(try bench.state(small) == .finished)
   }
 
+  /// The server does not say how large they are, and the client does.
+  @Test func expectedBytesCountForOthers() throws {
+    try setQuota(bytes: 1_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 600_000))
+    answer.hasLength = false
+    bench.answer("two", answer)
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    let one = try bench.add("one") { $0.expectedBytes = 600_000 }
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    let two = try bench.add("two") { $0.expectedBytes = 600_000 }
+    try bench.run(until: "it waits") { try bench.state(two) == .waiting }
+    #expect(try bench.ledger.task(two)?.code == "quota-exceeded")
+    gate.open()
+    try bench.finish(one)
+    #expect(try bench.state(one) == .finished)
+  }
+
   /// Two that wait for each other's room would wait for ever.
   @Test func oneOfThoseThatWaitForTheQuotaKeepsItsBytes() throws {
     let lost = DownloadFailure(.reset, "the connection was lost", isTransient: true)
