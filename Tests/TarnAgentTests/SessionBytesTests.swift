@@ -143,6 +143,58 @@ import Testing
     #expect(try bench.state(one) == .finished)
   }
 
+  /// Nobody says how large they are: only one of them is begun, and no byte is on the disk beyond the quota.
+  @Test func filesWithoutASizeComeOneAfterTheOther() throws {
+    try setQuota(bytes: 4_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 3_000_000))
+    (answer.hasLength, answer.pause) = (false, (1_500_000, gate))
+    for name in ["a", "b", "c", "d"] {
+      bench.answer(name, answer)
+      try bench.add(name)
+    }
+    try bench.run(until: "three wait for the first") {
+      try bench.states().filter { $0 == .waiting }.count == 3 && bench.session.running == 1
+    }
+    #expect(try bench.session.partialFiles.total().bytes <= 1_500_000)
+    // Nothing else begins beside it.
+    let other = try bench.add("other")
+    bench.clock.advance(.seconds(3000))
+    _ = try bench.session.advance()
+    #expect(try bench.session.running == 1 && bench.state(other) == .queued)
+    gate.open()
+    try bench.run(until: "all have finished") {
+      bench.clock.advance(.seconds(60))
+      #expect(try bench.session.partialFiles.total().bytes <= 4_000_000)
+      return try bench.states().allSatisfy { $0 == .finished }
+    }
+  }
+
+  /// What a file has on the disk is reserved before it is written.
+  @Test func aFileWithoutASizeStopsAtTheQuota() throws {
+    let (first, gate) = try bench.beginPaused("first")
+    try setQuota(bytes: 3_000_000)
+    let end = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 1, count: 2_500_000))
+    (answer.hasLength, answer.pause) = (false, (2_400_000, end))
+    bench.answer("second", answer)
+    let second = try bench.add("second")
+    try bench.run(until: "it waits") {
+      try bench.state(second) == .waiting && !bench.session.isAtWork(second)
+    }
+    #expect(try bench.ledger.task(second)?.code == "quota-exceeded")
+    let kept = try #require(try bench.ledger.task(second).flatMap { bench.session.partialFiles.kept(of: $0) })
+    #expect(kept > 500_000 && kept <= 3_000_000 - (2 << 20))
+    gate.open()
+    end.open()
+    try bench.finish(first)
+    try bench.run(until: "it has finished") {
+      bench.clock.advance(.seconds(60))
+      return try bench.state(second) == .finished
+    }
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } > 0)
+  }
+
   /// Two that wait for each other's room would wait for ever.
   @Test func oneOfThoseThatWaitForTheQuotaKeepsItsBytes() throws {
     let lost = DownloadFailure(.reset, "the connection was lost", isTransient: true)

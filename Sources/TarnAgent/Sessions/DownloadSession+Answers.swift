@@ -20,7 +20,7 @@ extension DownloadSession {
     }
     var verdict = rule?.then == .accept ? ResponseVerdict.take : .usual
     var reason: StopReason?
-    let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
+    let size = TaskAtWork.size(head) ?? work.request.expectedBytes
     let name = SuggestedName.name(disposition: head.contentDisposition, url: head.url)
     do throws(FolderFailure) {
       switch rule?.then {
@@ -37,7 +37,9 @@ extension DownloadSession {
       case .accept, nil: break
       }
       if isFile, reason == nil { try folder.name(task, name) }
-      if isFile, reason == nil { reason = overQuota(task, size) }
+      if isFile, reason == nil {
+        reason = reserve(size ?? work.size, isUnsized: size == nil, for: task)
+      }
     } catch {
       verdict = .end(error)
     }
@@ -47,7 +49,6 @@ extension DownloadSession {
       answer.serial = (tasks[task]?.response?.answer.serial ?? 0) + 1
       tasks[task]?.response = (answer, false)
       tasks[task]?.responded = now
-      tasks[task]?.size = reason == nil ? size : 0
       if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
     }
     post(.responded(self, task))
@@ -58,24 +59,14 @@ extension DownloadSession {
     atWork.withLock { $0[task]?.body = String(decoding: body, as: UTF8.self) }
   }
 
+  /// Lets a file grow whose size the server does not tell. Runs on a lane.
   func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
-    // It may be fewer than the client expects.
-    let size = max(bytes, atWork.withLock { $0[task]?.size } ?? 0)
-    let reason = overQuota(task, size)
-    atWork.withLock { tasks in
-      tasks[task]?.size = reason == nil ? size : 0
-      if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
-    }
-    return reason.map { _ in FolderFailure(.stopped, "ended by a rule") }
-  }
-
-  private func overQuota(_ task: Int64, _ size: UInt64) -> StopReason? {
-    guard let most = settings.quota?.bytes else { return nil }
-    let others = atWork.withLock { tasks in
-      tasks.filter { $0.key != task }.values.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
-    }
-    return .overQuota(
-      size, besides: others.addingSaturated(partialFiles.idleBytes.withLock { $0 }), most: most)
+    // It may have fewer bytes than the client expects.
+    guard let work = atWork.withLock({ $0[task] }), work.size < bytes,
+      let reason = reserve(bytes, isUnsized: work.isUnsized, for: task)
+    else { return nil }
+    atWork.withLock { if $0[task]?.stopReason == nil { $0[task]?.stopReason = reason } }
+    return FolderFailure(.stopped, "ended by a rule")
   }
 
   /// Records the last answer, unless the ledger has it.

@@ -158,6 +158,7 @@ final class DownloadSession: Sendable {
     while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
       // It has just finished and was added again before the loop heard of its end, which comes soon.
       if isAtWork(task.number) { break }
+      if !mayBegin() { break }
       // Tasks of one priority begin in their order: one that was asked about begins within half a minute.
       if try ledger.isBehindAsked(task.number) { break }
       if isOld(task) {

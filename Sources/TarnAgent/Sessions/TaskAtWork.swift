@@ -19,8 +19,10 @@ struct TaskAtWork {
   var download: RunningDownload?
   /// The last answer, and whether the ledger has it.
   var response: (answer: SessionLedger.Response, isNoted: Bool)?
-  /// The size of the file, once the server has told it; the bytes of the partial file before.
+  /// The bytes that its file takes of the quota: its size, where that is known, otherwise what it has on the disk.
   var size: UInt64
+  /// True when the server has answered, and nobody knows the size of the file.
+  var isUnsized = false
   /// The beginning of an answer that was no file.
   var body: String?
   /// Why it is stopped from outside; `nil` when it ends by itself.
@@ -42,6 +44,14 @@ extension TaskAtWork {
   func times(at now: Instant) -> TaskTimes {
     func milliseconds(_ moment: Instant) -> Int64 { moment.elapsed(since: began).nanoseconds / 1_000_000 }
     return TaskTimes(response: responded.map(milliseconds), total: milliseconds(now))
+  }
+
+  /// The size of the file by a response; `nil` when it does not tell.
+  static func size(_ head: ResponseHead) -> UInt64? {
+    if let total = head.contentRange?.total { return total }
+    // The length of a part, or of a refusal, is not that of the file.
+    let isWhole = head.status != 416 && head.contentRange?.first ?? 0 == 0
+    return isWhole ? head.statedTotal ?? head.contentLength : nil
   }
 
   /// Status, type and size of a response, for people.
