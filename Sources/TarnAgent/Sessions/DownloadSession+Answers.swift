@@ -52,6 +52,8 @@ extension DownloadSession {
       if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
     }
     post(.responded(self, task))
+    // Others may begin beside a file whose size is known now.
+    if settings.quota?.bytes != nil { post(.wake(self)) }
     return verdict
   }
 

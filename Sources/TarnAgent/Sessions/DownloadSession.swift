@@ -34,7 +34,7 @@ final class DownloadSession: Sendable {
   let post: @Sendable (SessionLoop.Message) -> Void
 
   /// The number of tasks that are asked about at once.
-  private static let askedAtOnce = 1000
+  static let askedAtOnce = 1000
   static let upkeepEvery: Int64 = 600
   private static let backOff = BackOff(base: 4, most: 3600)
   /// More seconds than a server's `Retry-After` or a back-off lets a task wait.
@@ -126,7 +126,7 @@ final class DownloadSession: Sendable {
 
   // MARK: Time
 
-  private var terms: TaskTerms {
+  var terms: TaskTerms {
     TaskTerms(now: clock.time, age: age.seconds, limits: settings.limits ?? TaskLimits())
   }
 
@@ -155,10 +155,12 @@ final class DownloadSession: Sendable {
     try look()
     try queueDue()
     var free = max(1, min(64, settings.transfers ?? SessionSettings.standardTransfers)) - running
-    while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
+    while free > 0, !isClosed.withLock({ $0 }) {
+      let waiting = try queueFitting()
+      guard let task = try ledger.next(limit: 1).first else { break }
       // It has just finished and was added again before the loop heard of its end, which comes soon.
       if isAtWork(task.number) { break }
-      if !mayBegin() { break }
+      if !mayBegin(task, behind: waiting) { break }
       // Tasks of one priority begin in their order: one that was asked about begins within half a minute.
       if try ledger.isBehindAsked(task.number) { break }
       if isOld(task) {
@@ -225,10 +227,15 @@ final class DownloadSession: Sendable {
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
       // From here on orders find the task. Its bytes count among those of the tasks at work.
-      let work = TaskAtWork(
+      var work = TaskAtWork(
         request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
         network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
-      atWork.withLock { $0[number] = work }
+      if task.code == TaskRecord.lacksRoom {
+        // Its room is there, and nobody else gets it meanwhile.
+        let need = try need(of: task)
+        (work.size, work.isUnsized) = (max(work.size, need.bytes), need.isUnsized)
+      }
+      atWork.withLock { [work] in $0[number] = work }
       return opened
     }
     guard let (destination, headers) = opened else { return false }
@@ -369,8 +376,7 @@ final class DownloadSession: Sendable {
     let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
     if let task = try ledger.task(number) { releaseNames([task]) }
-    if settings.quota?.bytes != nil { try partialFiles.makeRoom(after: number, isAlone: running == 0) }
-    try countIdle()
+    try makeRoom(after: number)
   }
 
   private func releaseNames(_ tasks: [TaskRecord]) {
@@ -441,13 +447,13 @@ final class DownloadSession: Sendable {
       guard !task.state.isEnd else { return nil }
       var task = task
       let isSame = task.code == code
-      task.attempts += 1
+      if verdict != .room { task.attempts += 1 }
       if kept > work?.kept ?? 0 { task.life?.stall = terms.life(of: task.request).stall }
-      let verdict =
-        verdict
-        ?? TaskVerdict.judge(
-          code, wrongContents: isSame ? task.attempts : 1, isRepeatable: task.request.isRepeatable)
-      let isEnd = if case .short = patience { true } else { verdict == .end }
+      let isRepeatable = task.request.isRepeatable
+      let judged = TaskVerdict.judge(
+        code, wrongContents: isSame ? task.attempts : 1, isRepeatable: isRepeatable)
+      let next: TaskVerdict = verdict == .room && !isRepeatable ? .ask : verdict ?? judged
+      let isEnd = if case .short = patience { true } else { next == .end }
       task.enter(isEnd ? .failed : .waiting, terms)
       (task.code, task.message) = (code, message)
       func event(_ code: SessionEvent.Code) -> SessionEvent {
@@ -456,9 +462,9 @@ final class DownloadSession: Sendable {
         return event
       }
       if isEnd { return (task, [event(.failed)]) }
-      if verdict == .ask {
+      if next == .ask || next == .room {
         task.nextAttempt = nil
-        return (task, [event(.needsRequest)])
+        return (task, next == .ask ? [event(.needsRequest)] : isSame ? [] : [event(.waiting)])
       }
       // Half of it is random, so that tasks do not all come at once.
       let pause = Int64(Self.backOff.ceiling(task.attempts) * (1 + random) / 2)
@@ -494,7 +500,7 @@ final class DownloadSession: Sendable {
     try self.age.save()
   }
 
-  private func countIdle() throws(LedgerFailure) {
+  func countIdle() throws(LedgerFailure) {
     guard settings.quota?.bytes != nil else { return }
     try partialFiles.countIdle(besides: atWork.withLock { Set($0.keys) })
   }
@@ -672,7 +678,7 @@ final class DownloadSession: Sendable {
   private func obey(_ reason: StopReason, _ number: Int64) throws(LedgerFailure) -> Bool {
     if case .fail(let code, let message) = reason {
       guard try ledger.task(number)?.state.isEnd == false else { return false }
-      try fail(number, code: code, message: message)
+      try fail(number, code: code, message: message, code == TaskRecord.lacksRoom ? .room : nil)
       return true
     }
     return try obey(reason, [number]) > 0

@@ -10,6 +10,16 @@ struct PartialFiles: Sendable {
   /// The bytes that tasks hold which are not at work and have not ended, as `countIdle` found them.
   let idleBytes = Locked<UInt64>(0)
 
+  /// What tasks that lacked room wait for, as far as this process knows.
+  let needs = Locked<[Int64: Need]>([:])
+
+  /// The room that a task waits for.
+  struct Need {
+    var bytes: UInt64
+    /// True when nobody knows the size of the file.
+    var isUnsized: Bool
+  }
+
   struct Idle {
     var task: TaskRecord
     var bytes: UInt64
@@ -60,12 +70,12 @@ struct PartialFiles: Sendable {
 
   /// Makes room after the quota of bytes has ended a transfer. A file that can never fit keeps nothing.
   ///
-  /// - Parameter isAlone: true when nothing is at work. Then only tasks that wait for the quota themselves could make room, and
+  /// - Parameter isAlone: true when nothing is at work, and nothing fits. Then only tasks that wait for the quota themselves could make room, and
   ///   one of them keeps its bytes.
   func makeRoom(after number: Int64, isAlone: Bool) throws(LedgerFailure) {
     guard let task = try ledger.task(number) else { return }
     if task.state == .failed, task.code == DownloadSession.StopReason.largerThanQuota { try remove(task) }
-    guard isAlone, task.code == FolderFailure.Code.quota.rawValue else { return }
+    guard isAlone, task.code == TaskRecord.lacksRoom else { return }
     for partial in try idle(besides: [number]) where partial.task.code == task.code {
       try remove(partial.task)
     }

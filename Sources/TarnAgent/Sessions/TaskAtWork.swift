@@ -21,7 +21,7 @@ struct TaskAtWork {
   var response: (answer: SessionLedger.Response, isNoted: Bool)?
   /// The bytes that its file takes of the quota: its size, where that is known, otherwise what it has on the disk.
   var size: UInt64
-  /// True when the server has answered, and nobody knows the size of the file.
+  /// True when the server has answered, now or before it waited for room, and nobody knows the size of the file.
   var isUnsized = false
   /// The beginning of an answer that was no file.
   var body: String?
@@ -77,7 +77,7 @@ extension DownloadSession.StopReason {
     }
     guard held.addingSaturated(size) > most else { return nil }
     return .fail(
-      code: FolderFailure.Code.quota.rawValue,
+      code: TaskRecord.lacksRoom,
       message:
         "unfinished downloads of the session take all that they may (\(Units.show(most))) until others end or are cancelled"
     )
