@@ -24,8 +24,7 @@ final class DownloadSession: Sendable {
   /// The settings that the ledger holds.
   private let stored: Locked<SessionSettings>
   let age: SessionClock
-  /// The time of the next upkeep, in seconds of the session's age.
-  private let upkeepDue = Locked<Int64>(0)
+  private let turns = Locked(Turns())
   private let earlier: EarlierBytes
   /// Lets either a task begin or the partial file of a cancelled one be removed.
   private let partialLock = SlowLock()
@@ -161,8 +160,7 @@ final class DownloadSession: Sendable {
       // It has just finished and was added again before the loop heard of its end, which comes soon.
       if isAtWork(task.number) { break }
       if !mayBegin(task, behind: waiting) { break }
-      // Tasks of one priority begin in their order: one that was asked about begins within half a minute.
-      if try ledger.isBehindAsked(task.number) { break }
+      if try isHeldBack(task.number, free) { break }
       if isOld(task) {
         try ask(try ledger.next(limit: Self.askedAtOnce).filter(isOld).map(\.number))
       } else if try begin(task) {
@@ -173,8 +171,17 @@ final class DownloadSession: Sendable {
     let (age, next) = (self.age.seconds, try ledger.nextEnd())
     let ends = atWork.withLock { $0.values.compactMap(\.end).min() }
     let upkeep = clock.time.adding(
-      seconds: max(1, min(upkeepDue.withLock { $0 }, next ?? .max, ends ?? .max) - age))
+      seconds: max(1, min(turns.withLock { $0.upkeep }, next ?? .max, ends ?? .max) - age))
     return min(upkeep, try ledger.nextDue() ?? .distantFuture)
+  }
+
+  /// Returns whether the free slots are kept for tasks before this one that were asked about: they begin within half a minute. Those
+  /// that are asked about after its turn has come keep none, so that it begins as well.
+  private func isHeldBack(_ number: Int64, _ free: Int) throws(LedgerFailure) -> Bool {
+    let since = turns.withLock { $0.held[number] } ?? clock.time
+    let asked = try ledger.asked(before: number, dueBy: since.adding(seconds: TaskRecord.answerTime))
+    turns.withLock { $0.held[number] = asked >= free ? since : nil }
+    return asked >= free
   }
 
   /// True when the task's request may have expired; signed URLs do so first.
@@ -187,6 +194,7 @@ final class DownloadSession: Sendable {
   private func queueDue() throws(LedgerFailure) {
     let setBack = age.takeSetBack()
     if setBack > 0 { try ledger.advanceDue(bySeconds: setBack) }
+    if setBack > 0 { turns.withLock { $0.held = [:] } }
     while true {
       let (terms, isHeld) = (terms, settings.holdsOld == true)
       var due = try ledger.due(now: terms.now, limit: Self.askedAtOnce)
@@ -492,8 +500,8 @@ final class DownloadSession: Sendable {
       _ = try give(
         .fail(code: TaskRecord.timeOver.code, message: TaskRecord.timeOver.message), number)
     }
-    guard age >= upkeepDue.withLock({ $0 }) else { return }
-    upkeepDue.withLock { $0 = age + Self.upkeepEvery }
+    guard age >= turns.withLock({ $0.upkeep }) else { return }
+    turns.withLock { $0 = Turns(upkeep: age + Self.upkeepEvery) }
     try partialFiles.dropOld(
       settings.quota ?? SessionQuota(), terms.now, besides: atWork.withLock { Set($0.keys) })
     try countIdle()

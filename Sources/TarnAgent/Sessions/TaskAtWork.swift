@@ -92,6 +92,13 @@ extension DownloadSession {
     atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
   }
 
+  struct Turns {
+    /// The time of the next upkeep, in seconds of the session's age.
+    var upkeep: Int64 = 0
+    /// When the turns of tasks came that are held back since.
+    var held: [Int64: Timestamp] = [:]
+  }
+
   /// The parts that a task begins with.
   struct Beginning: Sendable {
     let task: Int64

@@ -11,15 +11,17 @@ extension SessionLedger {
     }
   }
 
-  /// Returns whether a task that waits for a better request, and begins without one, has its turn before this one.
-  package func isBehindAsked(_ number: Int64) throws(LedgerFailure) -> Bool {
+  /// Returns how many tasks have their turn before this one that wait for a better request, and begin without one by a certain time; at
+  /// most 64.
+  package func asked(before number: Int64, dueBy time: Timestamp) throws(LedgerFailure) -> Int {
     try read { connection throws(LedgerFailure) in
-      try connection.first(
+      try connection.all(
         """
-        SELECT 1 FROM tasks AS asked, tasks AS task WHERE task.number = ?
-          AND asked.state = 'waiting' AND asked.code = 'request-old' AND asked.due IS NOT NULL
-          AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 1
-        """, [.integer(number)], Self.number) != nil
+        SELECT asked.number FROM tasks AS asked, tasks AS task WHERE task.number = ?
+          AND asked.state = 'waiting' AND asked.code = 'request-old' AND asked.due IS NOT NULL AND asked.due <= ?
+          AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 64
+        """, [.integer(number), .integer(time.nanoseconds)], Self.number
+      ).count
     }
   }
 
