@@ -522,13 +522,13 @@ final class Sessions: SessionPort {
     if let oldest = try? session.ledger.events(after: 0, limit: 1).first { first.number = oldest.number }
     let isDue = state.withLock { state in
       guard !state.isEnding else { return false }
-      return state.sessions[session.id]?.wake.begin(now: clock.time) == true
+      return state.sessions[session.id]?.wake.begin(by: clock) == true
     }
     guard isDue else { return retryWake(session) }
     let place = "\(directory)/\(session.id)/wake.lock"
     waker.run(command, session: session.id, first: first, lock: place) { [weak self] message in
       guard let self else { return }
-      state.withLock { $0.sessions[session.id]?.wake.ended(message, now: self.clock.time) }
+      state.withLock { $0.sessions[session.id]?.wake.ended(message, by: self.clock) }
       loop.post(.wake(session))
     }
   }
