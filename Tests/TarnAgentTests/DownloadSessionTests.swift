@@ -226,6 +226,19 @@ import Testing
     #expect(try bench.state(task) == .finished)
   }
 
+  /// The clock of another boot may run ahead.
+  @Test func betweenBootsADayIsProven() {
+    func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    let start = Timestamp(nanoseconds: 1_700_000_000_000_000_000)
+    var age = SessionAge(wall: start, boot: "a", uptime: at(100))
+    age.advance(wall: start.adding(seconds: 3600), boot: "b", uptime: at(5))
+    #expect(age.seconds == 3600 && age.proven == 3600)
+    age.advance(wall: start.adding(seconds: 40 * 86_400), boot: "c", uptime: at(5))
+    #expect(age.seconds == 40 * 86_400 && age.proven == 3600 + 86_400)
+    age.advance(wall: start.adding(seconds: 40 * 86_400 + 60), boot: "c", uptime: at(65))
+    #expect(age.proven == 3600 + 86_400 + 60)
+  }
+
   /// Across boots the wall clock counts, and one that was set back counts nothing.
   @Test func ageIsThatOfTheMachine() {
     func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }

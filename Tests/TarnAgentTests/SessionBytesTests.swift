@@ -59,6 +59,23 @@ import Testing
     #expect(try bench.state(task) == .failed && bench.ledger.partial(RelativePath(task: task)) == nil)
   }
 
+  /// It is not older for a clock that runs ahead when the agent starts.
+  @Test func aClockThatRunsAheadDropsNoPartialFile() throws {
+    let task = try bench.beginLarge("a")
+    bench.clock.setWall(SystemClock().time.adding(seconds: 40 * 86_400).nanoseconds)
+    try bench.reopen()
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(task).part"])
+    bench.clock.advance(.seconds(29 * 86_400))
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(task).part"])
+    // An agent in between does not make it young again.
+    try bench.reopen()
+    bench.clock.advance(.seconds(2 * 86_400))
+    _ = try bench.session.advance()
+    #expect(bench.files.isEmpty)
+  }
+
   @Test func theOldestPartialFileGoesFirst() throws {
     let (first, second) = (try bench.beginLarge("a"), try bench.beginLarge("b"))
     let old = bench.path + "/out/.tarn-s-\(first).part"

@@ -503,7 +503,8 @@ final class DownloadSession: Sendable {
     guard age >= turns.withLock({ $0.upkeep }) else { return }
     turns.withLock { $0 = Turns(upkeep: age + Self.upkeepEvery) }
     try partialFiles.dropOld(
-      settings.quota ?? SessionQuota(), terms.now, besides: atWork.withLock { Set($0.keys) })
+      settings.quota ?? SessionQuota(), terms.now, age: self.age.proven,
+      besides: atWork.withLock { Set($0.keys) })
     try countIdle()
     try self.age.save()
   }
