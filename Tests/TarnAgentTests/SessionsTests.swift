@@ -110,10 +110,18 @@ import Testing
     _ = try sessions.add([request], to: "s")
     _ = try sessions.order(SessionOrder(.cancel, task: 1), "s")
     try waitForWakes(1)
+    // `tarn status` says so.
+    let trouble = try #require(sessions.wakeTroubles().first)
+    #expect(trouble.code == "wake-command" && sessions.wakeTroubles().count == 1)
+    #expect(trouble.message.hasPrefix("the wake command of session s ran 1 time in vain: "))
     clock.setWall(clock.time.adding(seconds: -86_400).nanoseconds)
     clock.advance(.seconds(5))
     _ = try sessions.order(SessionOrder(.resume), "s")
     try waitForWakes(2)
+    var read = SessionOrder(.acknowledge)
+    read.number = try sessions.show("s").lastEvent
+    _ = try sessions.order(read, "s")
+    #expect(sessions.wakeTroubles().isEmpty)
   }
 
   private func waitForWakes(_ failures: Int, at place: SourceLocation = #_sourceLocation) throws {

@@ -533,6 +533,18 @@ final class Sessions: SessionPort {
     }
   }
 
+  /// The sessions whose wake commands run in vain, in the order of their IDs.
+  func wakeTroubles() -> [AgentDocument.Trouble] {
+    let wakes = state.withLock { $0.sessions.compactMapValues(\.wake.document) }
+    return wakes.filter { $0.value.failures > 0 }.sorted { $0.key < $1.key }.map { id, wake in
+      AgentDocument.Trouble(
+        code: "wake-command",
+        message:
+          "the wake command of session \(id) ran \(Units.count(wake.failures, "time")) in vain: \(wake.message)",
+        hint: "what it should read: tarn session events \(id)")
+    }
+  }
+
   private func retryWake(_ session: DownloadSession) {
     guard let due = state.withLock({ $0.sessions[session.id]?.wake.due }) else { return }
     loop.post(.wakeAt(session, due))
