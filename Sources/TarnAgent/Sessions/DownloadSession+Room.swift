@@ -12,19 +12,21 @@ extension DownloadSession {
   /// - Returns: why the task may not go on; `nil` when there is room.
   func reserve(_ size: UInt64, isUnsized: Bool, for task: Int64) -> StopReason? {
     let (most, idle) = (settings.quota?.bytes, partialFiles.idleBytes.withLock { $0 })
-    return atWork.withLock { tasks -> StopReason? in
-      guard let work = tasks[task] else { return nil }
+    let reason = atWork.withLock { tasks -> StopReason? in
+      guard var work = tasks[task] else { return nil }
       let others = tasks.filter { $0.key != task }.values
       // Two that may grow for ever would both stop half-way.
       let isBeside = isUnsized && work.responded == nil && others.contains { $0.isUnsized }
-      let held = isBeside ? .max : others.reduce(idle) { $0.addingSaturated($1.size) }
-      if let most, let reason = StopReason.overQuota(size, besides: held, most: most) {
-        partialFiles.needs.withLock { $0[task] = PartialFiles.Need(bytes: size, isUnsized: isUnsized) }
-        return reason
-      }
-      (tasks[task]?.size, tasks[task]?.isUnsized) = (size, isUnsized)
+      let held = others.reduce(isBeside ? UInt64.max : idle) { $0.addingSaturated($1.size) }
+      if let most, let reason = StopReason.overQuota(size, besides: held, most: most) { return reason }
+      (work.size, work.isUnsized) = (size, isUnsized)
+      tasks[task] = work
       return nil
     }
+    if reason != nil {
+      partialFiles.needs.withLock { $0[task] = PartialFiles.Need(bytes: size, isUnsized: isUnsized) }
+    }
+    return reason
   }
 
   /// Returns whether a task may begin beside those at work. A file whose size nobody knows may need all the room, and nobody overtakes
@@ -66,8 +68,7 @@ extension DownloadSession {
   }
 
   private func fits(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
-    guard let most = settings.quota?.bytes else { return true }
-    let need = try need(of: task)
+    guard let most = settings.quota?.bytes, let need = try need(of: task) else { return true }
     // One that can never fit fails, and says so.
     if need.bytes > most { return true }
     let own = partialFiles.kept(of: task) ?? 0
@@ -78,8 +79,9 @@ extension DownloadSession {
     }
   }
 
-  /// Returns what a task waits for that lacked room.
-  func need(of task: TaskRecord) throws(LedgerFailure) -> PartialFiles.Need {
+  /// Returns the room that a task waits for, or has waited for; `nil` for one that lacked none.
+  func need(of task: TaskRecord) throws(LedgerFailure) -> PartialFiles.Need? {
+    guard task.code == TaskRecord.lacksRoom else { return nil }
     if let need = partialFiles.needs.withLock({ $0[task.number] }) { return need }
     // It began to wait under an earlier agent.
     let size = try ledger.response(task.number)?.contentLength ?? task.request.expectedBytes

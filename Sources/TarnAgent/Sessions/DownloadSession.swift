@@ -231,18 +231,15 @@ final class DownloadSession: Sendable {
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
     let isOther = task.request.digest != nil && task.request.digest != task.digest
-    let network = downloaders.newest
+    let (network, room) = (downloaders.newest, try need(of: task))
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
       // From here on orders find the task. Its bytes count among those of the tasks at work.
       var work = TaskAtWork(
         request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
         network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
-      if task.code == TaskRecord.lacksRoom {
-        // Its room is there, and nobody else gets it meanwhile.
-        let need = try need(of: task)
-        (work.size, work.isUnsized) = (max(work.size, need.bytes), need.isUnsized)
-      }
+      // Its room is there now, and nobody else gets it meanwhile.
+      if let room { (work.size, work.isUnsized) = (max(work.size, room.bytes), room.isUnsized) }
       atWork.withLock { [work] in $0[number] = work }
       return opened
     }
