@@ -129,4 +129,15 @@ extension BackgroundSession {
     let reader = EventReader(self, after: number ?? 0)
     return AsyncThrowingStream { try await reader.next() }
   }
+
+  /// Returns the events that the snapshot does not include, in order, as they come.
+  public func events(after snapshot: Snapshot) -> AsyncThrowingStream<DownloadEvent, any Error> {
+    let reader = EventReader(self, after: snapshot.asOf)
+    return AsyncThrowingStream {
+      while let event = try await reader.next() {
+        if !snapshot.includes(event) { return event }
+      }
+      return nil
+    }
+  }
 }

@@ -420,6 +420,10 @@ struct SessionTests {
     try waitUntil("that is shown") {
       try house.tarn("session", "list").output.contains("cannot be run: No such file")
     }
+    for words in [["status"], ["status", "--json"]] {
+      let outcome = try Tarn.run(words + house.config, environment: house.home, in: house.place.url)
+      #expect(outcome.output.contains("the wake command of session s ran"), "\(outcome)")
+    }
     #expect(house.names == ["a.txt"])
   }
 

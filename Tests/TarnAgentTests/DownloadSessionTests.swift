@@ -160,6 +160,45 @@ import Testing
     #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/urgent", "http://h/old", "http://h/young"])
   }
 
+  @Test func whoIsAskedAboutTakesOnlyOneSlot() throws {
+    var settings = SessionSettings()
+    settings.transfers = 4
+    try bench.session.set(settings, nil)
+    let start = bench.clock.time
+    let delays: [Int64] = [3, 13, 23]
+    for delay in delays { try bench.add("\(delay)") { $0.notBefore = start.adding(seconds: delay) } }
+    for delay in delays {
+      bench.clock.setWall(start.adding(seconds: delay).nanoseconds)
+      _ = try bench.session.advance()
+    }
+    #expect(try bench.ledger.tasks(limit: 9).map(\.code) == ["request-old", "request-old", "request-old"])
+    let plain = try bench.add("plain")
+    try bench.finish(plain)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/plain"])
+  }
+
+  /// One after the other is asked about, and so somebody always is.
+  @Test func whoHasWaitedForAskedTasksBegins() throws {
+    var settings = SessionSettings()
+    settings.transfers = 1
+    try bench.session.set(settings, nil)
+    let start = bench.clock.time
+    let delays: [Int64] = [3, 23, 43]
+    for delay in delays { try bench.add("\(delay)") { $0.notBefore = start.adding(seconds: delay) } }
+    bench.clock.advance(.seconds(3))
+    _ = try bench.session.advance()
+    let plain = try bench.add("plain")
+    _ = try bench.session.advance()
+    bench.clock.advance(.seconds(20))
+    _ = try bench.session.advance()
+    let codes = ["request-old", "request-old", "not-before", nil]
+    #expect(try bench.ledger.tasks(limit: 9).map(\.code) == codes)
+    bench.clock.advance(.seconds(10))
+    try bench.finish(1)
+    try bench.finish(plain)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/3", "http://h/plain"])
+  }
+
   @Test func withoutAByteATaskEnds() throws {
     bench.answer("a", FakeAnswer(status: 503))
     let task = try bench.add("a") { $0.limits = TaskLimits(stall: 500) }
@@ -185,6 +224,19 @@ import Testing
     bench.clock.advance(.seconds(90))
     try bench.finish(task)
     #expect(try bench.state(task) == .finished)
+  }
+
+  /// The clock of another boot may run ahead.
+  @Test func betweenBootsADayIsProven() {
+    func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    let start = Timestamp(nanoseconds: 1_700_000_000_000_000_000)
+    var age = SessionAge(wall: start, boot: "a", uptime: at(100))
+    age.advance(wall: start.adding(seconds: 3600), boot: "b", uptime: at(5))
+    #expect(age.seconds == 3600 && age.proven == 3600)
+    age.advance(wall: start.adding(seconds: 40 * 86_400), boot: "c", uptime: at(5))
+    #expect(age.seconds == 40 * 86_400 && age.proven == 3600 + 86_400)
+    age.advance(wall: start.adding(seconds: 40 * 86_400 + 60), boot: "c", uptime: at(65))
+    #expect(age.proven == 3600 + 86_400 + 60)
   }
 
   /// Across boots the wall clock counts, and one that was set back counts nothing.

@@ -59,6 +59,23 @@ import Testing
     #expect(try bench.state(task) == .failed && bench.ledger.partial(RelativePath(task: task)) == nil)
   }
 
+  /// It is not older for a clock that runs ahead when the agent starts.
+  @Test func aClockThatRunsAheadDropsNoPartialFile() throws {
+    let task = try bench.beginLarge("a")
+    bench.clock.setWall(SystemClock().time.adding(seconds: 40 * 86_400).nanoseconds)
+    try bench.reopen()
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(task).part"])
+    bench.clock.advance(.seconds(29 * 86_400))
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(task).part"])
+    // An agent in between does not make it young again.
+    try bench.reopen()
+    bench.clock.advance(.seconds(2 * 86_400))
+    _ = try bench.session.advance()
+    #expect(bench.files.isEmpty)
+  }
+
   @Test func theOldestPartialFileGoesFirst() throws {
     let (first, second) = (try bench.beginLarge("a"), try bench.beginLarge("b"))
     let old = bench.path + "/out/.tarn-s-\(first).part"
@@ -122,6 +139,106 @@ import Testing
     let small = try bench.add("small")
     try bench.finish(small)
     #expect(try bench.state(small) == .finished)
+  }
+
+  /// The server does not say how large they are, and the client does.
+  @Test func expectedBytesCountForOthers() throws {
+    try setQuota(bytes: 1_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 600_000))
+    answer.hasLength = false
+    bench.answer("two", answer)
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    let one = try bench.add("one") { $0.expectedBytes = 600_000 }
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    let two = try bench.add("two") { $0.expectedBytes = 600_000 }
+    try bench.run(until: "it waits") { try bench.state(two) == .waiting }
+    #expect(try bench.ledger.task(two)?.code == "quota-exceeded")
+    gate.open()
+    try bench.finish(one)
+    #expect(try bench.state(one) == .finished)
+  }
+
+  /// Nobody says how large they are: only one of them is begun, and no byte is on the disk beyond the quota.
+  @Test func filesWithoutASizeComeOneAfterTheOther() throws {
+    try setQuota(bytes: 4_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 3_000_000))
+    (answer.hasLength, answer.pause) = (false, (1_500_000, gate))
+    for name in ["a", "b", "c", "d"] {
+      bench.answer(name, answer)
+      try bench.add(name)
+    }
+    try bench.run(until: "only one is at work") {
+      try bench.codes().contains(.response) && bench.session.running == 1
+    }
+    #expect(try bench.session.partialFiles.total().bytes <= 1_500_000)
+    // Nothing else begins beside it.
+    let other = try bench.add("other")
+    bench.clock.advance(.seconds(300))
+    _ = try bench.session.advance()
+    #expect(try bench.session.running == 1 && bench.state(other) == .queued)
+    gate.open()
+    try bench.run(until: "all have finished") {
+      #expect(try bench.session.partialFiles.total().bytes <= 4_000_000)
+      return try bench.states().allSatisfy { $0 == .finished }
+    }
+    // Each of those that were begun before the first answer asks once more.
+    #expect(bench.asked.withLock { $0.count { $0.url != "http://h/other" } } <= 7)
+  }
+
+  /// What a file has on the disk is reserved before it is written.
+  @Test func aFileWithoutASizeStopsAtTheQuota() throws {
+    let (first, gate) = try bench.beginPaused("first")
+    try setQuota(bytes: 3_000_000)
+    let end = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 1, count: 2_500_000))
+    (answer.hasLength, answer.pause) = (false, (2_400_000, end))
+    bench.answer("second", answer)
+    let second = try bench.add("second")
+    try bench.run(until: "it waits") {
+      try bench.state(second) == .waiting && !bench.session.isAtWork(second)
+    }
+    #expect(try bench.ledger.task(second)?.code == "quota-exceeded")
+    let kept = try #require(try bench.ledger.task(second).flatMap { bench.session.partialFiles.kept(of: $0) })
+    #expect(kept > 500_000 && kept <= 3_000_000 - (2 << 20))
+    gate.open()
+    end.open()
+    try bench.finish(first)
+    try bench.finish(second)
+    #expect(try bench.state(second) == .finished)
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } > 0)
+  }
+
+  /// No time passes, and nothing is asked in vain.
+  @Test(arguments: ["end", "cancel", "quota"]) func freedRoomIsTakenAtOnce(by what: String) throws {
+    try setQuota(bytes: 1_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 800_000))
+    bench.answer("two", answer)
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    let one = try bench.add("one")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    let two = try bench.add("two")
+    try bench.run(until: "it waits") {
+      try bench.state(two) == .waiting && !bench.session.isAtWork(two)
+    }
+    let waiting = try #require(try bench.ledger.task(two))
+    #expect(waiting.code == "quota-exceeded" && waiting.nextAttempt == nil && waiting.attempts == 0)
+    bench.clock.advance(.seconds(1000))
+    _ = try bench.session.advance()
+    #expect(try bench.state(two) == .waiting)
+    switch what {
+    case "end": gate.open()
+    case "cancel": #expect(try bench.session.give(.wish(.cancel(keeps: false)), one))
+    default: try setQuota(bytes: 2_000_000)
+    }
+    try bench.finish(two)
+    #expect(try bench.state(two) == .finished)
+    #expect(bench.asked.withLock { $0.count { $0.url == "http://h/two" } } == 2)
+    gate.open()
   }
 
   /// Two that wait for each other's room would wait for ever.

@@ -8,8 +8,8 @@ final class SessionLoop: Sendable {
   enum Message: Sendable {
     /// A session has changed.
     case wake(DownloadSession)
-    /// A session is to be advanced at this time.
-    case wakeAt(DownloadSession, Timestamp)
+    /// A session is to be advanced at this moment, by the clock of the boot.
+    case wakeAt(DownloadSession, Instant)
     /// The earlier bytes of a task lie at its destination now.
     case brought(DownloadSession, DownloadSession.Beginning)
     case responded(DownloadSession, Int64)
@@ -63,15 +63,16 @@ final class SessionLoop: Sendable {
   private func run(_ changed: Changed) {
     /// The sessions that have something to do, each with the latest time for it.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
-    /// The sessions that are to be advanced at a requested time.
-    var later: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
+    /// The sessions that are to be advanced at a requested moment.
+    var later: [ObjectIdentifier: (session: DownloadSession, at: Instant)] = [:]
     /// When all sessions are advanced, whatever the wall clock says.
     var sweep = clock.monotonic() + Self.sweepEvery
     var lastOffset = offset
     while true {
-      let now = clock.time
+      let (now, moment) = (clock.time, clock.boottime())
       let rest = min(sweep.remaining(at: clock.monotonic()), Self.clockEvery)
-      let wait = min(rest, (Array(due.values) + later.values).map { $0.at - now }.min() ?? rest)
+      let waits = due.values.map { $0.at - now } + later.values.map { $0.at.remaining(at: moment) }
+      let wait = min(rest, waits.min() ?? rest)
       let messages = state.wait(atMost: max(.milliseconds(1), wait)) { state -> [Message]? in
         guard !state.messages.isEmpty || state.isEnding else { return nil }
         defer { state.messages = [] }
@@ -102,7 +103,7 @@ final class SessionLoop: Sendable {
       let isSweep = wasSet || clock.monotonic() >= sweep
       if isSweep { sweep = clock.monotonic() + Self.sweepEvery }
       for (key, (session, at)) in due where at <= clock.time || isSweep { touched[key] = session }
-      for (key, (session, at)) in later where at <= clock.time {
+      for (key, (session, at)) in later where at <= clock.boottime() {
         touched[key] = session
         later[key] = nil
       }

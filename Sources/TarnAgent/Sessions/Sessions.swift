@@ -527,14 +527,26 @@ final class Sessions: SessionPort {
     if let oldest = try? session.ledger.events(after: 0, limit: 1).first { first.number = oldest.number }
     let isDue = state.withLock { state in
       guard !state.isEnding else { return false }
-      return state.sessions[session.id]?.wake.begin(now: clock.time) == true
+      return state.sessions[session.id]?.wake.begin(by: clock) == true
     }
     guard isDue else { return retryWake(session) }
     let place = "\(directory)/\(session.id)/wake.lock"
     waker.run(command, session: session.id, first: first, lock: place) { [weak self] message in
       guard let self else { return }
-      state.withLock { $0.sessions[session.id]?.wake.ended(message, now: self.clock.time) }
+      state.withLock { $0.sessions[session.id]?.wake.ended(message, by: self.clock) }
       loop.post(.wake(session))
+    }
+  }
+
+  /// The sessions whose wake commands run in vain, in the order of their IDs.
+  func wakeTroubles() -> [AgentDocument.Trouble] {
+    let wakes = state.withLock { $0.sessions.compactMapValues(\.wake.document) }
+    return wakes.filter { $0.value.failures > 0 }.sorted { $0.key < $1.key }.map { id, wake in
+      AgentDocument.Trouble(
+        code: "wake-command",
+        message:
+          "the wake command of session \(id) ran \(Units.count(wake.failures, "time")) in vain: \(wake.message)",
+        hint: "what it should read: tarn session events \(id)")
     }
   }
 

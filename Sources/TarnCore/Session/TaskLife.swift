@@ -69,10 +69,16 @@ package struct TaskTerms: Sendable {
 package struct SessionAge: Codable, Sendable, Equatable {
   /// The age in seconds at the moment stored below.
   package private(set) var seconds: Int64 = 0
+  /// The part of these seconds that only the wall clock tells; `nil` for none.
+  private var doubted: Int64?
   private var wall: Timestamp
   private var boot: String
   /// The clock of the boot.
   private var uptime: Instant
+
+  /// The age without what a clock that runs ahead may have added. From one boot to the next at most a day counts.
+  package var proven: Int64 { seconds - (doubted ?? 0) }
+  private static let mostBetweenBoots: Int64 = 86_400
 
   package init(wall: Timestamp, boot: String, uptime: Instant) {
     (self.wall, self.boot, self.uptime) = (wall, boot, uptime)
@@ -90,6 +96,9 @@ package struct SessionAge: Codable, Sendable, Equatable {
     guard passed > 0 || !isSameBoot else { return 0 }
     let setBack = isSameBoot ? self.wall.seconds + passed - wall.seconds : 0
     seconds += passed
+    if !isSameBoot, passed > Self.mostBetweenBoots {
+      doubted = (doubted ?? 0) + passed - Self.mostBetweenBoots
+    }
     let whole = self.uptime + .seconds(passed)
     (self.wall, self.boot, self.uptime) = (wall, boot, isSameBoot ? whole : uptime)
     return setBack < 3 ? 0 : setBack

@@ -136,6 +136,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package static let held = "held"
   /// The code of a task that waits for a while, in case a better request for it arrives.
   package static let stale = "request-old"
+  /// The code of a task that waits for room in the session's quota. With a time for the next attempt, the disk lacks it.
+  package static let lacksRoom = FolderFailure.Code.quota.rawValue
   /// Seconds after which a request may no longer be valid.
   package static let freshness: Int64 = 3600
 }

@@ -51,6 +51,7 @@ enum SessionText {
   /// or has ended.
   static func step(_ task: TaskRecord, of session: String) -> String? {
     guard task.state == .waiting, task.nextAttempt == nil else { return nil }
+    if task.code == TaskRecord.lacksRoom, task.request.isRepeatable { return nil }
     let answer = "tarn session answer \(session) \(task.number)"
     switch task.code {
     case "http-401", "http-403": return "\(answer) --header-file FILE, or --url URL"
