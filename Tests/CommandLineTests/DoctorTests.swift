@@ -151,6 +151,14 @@ import Testing
     #expect(!offline.findings.contains { ["feed", "dns", "tls"].contains($0.check) })
   }
 
+  /// `tarn sync` only plans there, and would mend nothing.
+  @Test func aMirrorThatOnlyPlansIsInOrder() throws {
+    try settings(mirror("m", "every = \"1h\"\ndry-run = true"))
+    let (report, status) = try doctor("--offline")
+    let found = report.all("ok", "folder").map(\.message)
+    #expect(status == 0 && found == ["it was never synced: its passes only plan (dry-run)"], "\(report)")
+  }
+
   @Test func aMirrorMadeByHandIsLookedAtToo() throws {
     #expect(try place.tarn("sync", "\(place.path)/feed/SHA256SUMS", "byhand").status == 0)
     let report = try doctor().report

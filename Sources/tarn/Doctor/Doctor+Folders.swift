@@ -56,6 +56,9 @@ extension Doctor {
         return Finding(
           .problem, .permissions, of: patient.name, reason.message, mend: reason.mend)
       }
+      if patient.settings?.isDryRun == true {
+        return Finding(.ok, .folder, of: patient.name, "it was never synced: its passes only plan (dry-run)")
+      }
       return Finding(.warning, .folder, of: patient.name, "it was never synced", mend: "tarn sync \(word)")
     }
   }
