@@ -1,4 +1,5 @@
 import Foundation
+import TarnCore
 import Testing
 
 @testable import tarn
@@ -230,6 +231,28 @@ import Testing
     ("https://example.org/a?b", "https://example.org"), ("http://h:81", "http://h:81"), ("/srv/x", "/srv/x"),
   ]) func originsOfFeeds(_ url: String, _ origin: String) {
     #expect(Doctor.origin(url) == origin)
+  }
+
+  // MARK: - What the agent says
+
+  @Test(
+    arguments: [
+      (
+        "polling", "watcher-missing: the program tarn-watch was not found", "problem",
+        "put tarn-watch beside tarn"
+      ),
+      ("polling", "watch-limit: no more", "problem", "echo "),
+      ("polling", "unreadable: a", "problem", "tarn status m"),
+      ("polling", "unsupported: nfs", "warning", "tarn status m"),
+      ("polling", "overflow: too much", nil, nil), ("polling", "starting to watch", nil, nil),
+      ("watching", "", nil, nil), ("off", "the next pass finds local changes", nil, nil),
+    ] as [(String, String, String?, String?)])
+  func aMirrorThatIsNotWatchedIsTold(_ mode: String, _ reason: String, _ level: String?, _ mend: String?) {
+    var document = StatusDocument(name: "m", feed: "/f", folder: "/srv/m", state: "idle")
+    (document.watch.mode, document.watch.reason) = (mode, reason)
+    let found = Doctor.blind([document, document])
+    #expect(found.map(\.level.rawValue) == [level].compactMap(\.self))
+    #expect(found.allSatisfy { $0.mend?.hasPrefix(mend ?? "-") == true && $0.message.hasSuffix(reason) })
   }
 
   @Test func hostsOfAuthorities() {
