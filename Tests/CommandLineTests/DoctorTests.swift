@@ -255,6 +255,18 @@ import Testing
     #expect(found.allSatisfy { $0.mend?.hasPrefix(mend ?? "-") == true && $0.message.hasSuffix(reason) })
   }
 
+  @Test func hooksThatFailAreTold() {
+    var (bad, lossy) = (HookStatus(name: "it's", state: "failing"), HookStatus(name: "tell", state: "good"))
+    (bad.failures, bad.message, lossy.dropped) = (6, "the answer was HTTP 500", 2)
+    let found = Doctor.hooks([HookStatus(name: "fine", state: "good"), bad, lossy])
+    #expect(found.map(\.level) == [.problem, .warning])
+    #expect(found.map(\.message).first == "it's: fails, 6 attempts: the answer was HTTP 500")
+    #expect(found.first?.mend?.contains("[hook.\"it's\"]") == true, "\(found)")
+    #expect(Doctor.hooks([lossy]).map(\.message) == ["tell: 2 events lost since the agent began"])
+    #expect(Doctor.hooks([HookStatus(name: "fine", state: "good")]).map(\.level) == [.ok])
+    #expect(Doctor.hooks([]) == [])
+  }
+
   @Test func hostsOfAuthorities() {
     #expect(Doctor.host(of: "example.org:8443") == "example.org" && Doctor.host(of: "[::1]:80") == "::1")
   }

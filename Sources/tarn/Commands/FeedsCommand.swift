@@ -97,11 +97,8 @@ struct FeedMirror: Encodable, Equatable {
 
   /// An empty line, then the mirror's settings.
   var lines: [String] {
-    let isBare = name.utf8.allSatisfy {
-      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 || $0 == 95
-    }
     return [""] + (title.isEmpty ? [] : ["# \(title)"]) + [
-      "[mirror.\(isBare ? name : Self.quoted(name))]", "feed = \(Self.quoted(feed))",
+      TOMLText.mirror(name), "feed = \(Self.quoted(feed))",
       "folder = \(Self.quoted(folder))", "every = \(Self.quoted(every))",
     ]
   }

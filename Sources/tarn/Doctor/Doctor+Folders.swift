@@ -134,7 +134,7 @@ extension Doctor {
       Finding(
         .warning, .fileSystem, of: patient.name, "\(kind): \(why)",
         mend: isOfNames
-          ? "write portable-names = true below [mirror.\(patient.name)]; then: tarn reload"
+          ? "write portable-names = true below \(TOMLText.mirror(patient.name)); then: tarn reload"
           : "choose a folder on a disk of this machine")
     ]
   }

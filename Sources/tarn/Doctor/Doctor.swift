@@ -31,7 +31,7 @@ struct Doctor {
     findings += units(patients, hasAgent: isOwn && status?.agent != nil)
     findings += [clock(), proxy()].compactMap { $0 }
     let documents = status?.mirrors ?? []
-    findings += watches(patients, documents)
+    findings += watches(patients, documents) + Self.hooks(status?.agent?.hooks ?? [])
     for patient in patients { findings += folder(patient) + state(patient, documents) }
     if asksServers { findings += feeds(patients) }
     return findings
@@ -79,7 +79,7 @@ struct Doctor {
           Finding(
             .warning, .settings,
             "only on command, without every or schedule: \(idle.joined(separator: ", "))",
-            mend: "write every = \"1h\" below [mirror.\(idle[0])]; then: tarn reload"))
+            mend: "write every = \"1h\" below \(TOMLText.mirror(idle[0])); then: tarn reload"))
       }
     }
     return findings
@@ -176,5 +176,19 @@ struct Doctor {
     return Finding(
       .warning, .proxy, "$\(first.name) is \(url), and Tarn does not read it",
       mend: "write proxy = \"URL\" below [mirror.NAME] of the settings, or give --proxy URL")
+  }
+
+  /// - Parameter hooks: those of the agent. It tells them to its own user only.
+  static func hooks(_ hooks: [HookStatus]) -> [Finding] {
+    guard !hooks.isEmpty else { return [] }
+    let found = hooks.compactMap { hook in
+      AgentText.trouble(hook).map {
+        // What was lost before does not come back, and the hook works.
+        Finding(
+          hook.state == "failing" ? .problem : .warning, .hooks, $0,
+          mend: "look at \(TOMLText.hook(hook.name)) of the settings: man 7 tarn-hooks")
+      }
+    }
+    return found.isEmpty ? [Finding(.ok, .hooks, Numbers.count(hooks.count, "hook"))] : found
   }
 }

@@ -8,7 +8,7 @@ struct Finding: Encodable, Equatable {
 
   /// Stable identifiers for programs.
   enum Check: String, Encodable, CaseIterable {
-    case settings, agent, unit, lingering, clock, proxy, watches
+    case settings, agent, unit, lingering, clock, proxy, watches, hooks
     case folder, permissions, fileSystem = "file-system", space, ledger, state, feed, dns, tls
   }
 
