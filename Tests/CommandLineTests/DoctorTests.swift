@@ -96,6 +96,15 @@ import Testing
       status == 3 && found.count == 1 && found.first?.mend?.hasPrefix("tarn sync m") == true, "\(report)")
   }
 
+  @Test func aNewMirrorHasNoDamagedRecord() throws {
+    try place.makeDirectory("m")
+    try place.write("mine\n", "m/own")
+    try settings(mirror("m", "every = \"1h\"\nadopt = true"))
+    let (report, status) = try doctor("--offline")
+    #expect(status == 0 && report.all("problem", "ledger").isEmpty, "\(report)")
+    #expect(report.all("warning", "folder").map(\.mend) == ["tarn sync m"], "\(report)")
+  }
+
   @Test func aFolderThatIsGoneIsFound() throws {
     try settings(mirror("m"))
     #expect(try place.tarn("sync", "m").status == 0)

@@ -13,7 +13,10 @@ extension Doctor {
     findings += permissions(patient)
     findings += fileSystem(patient)
     findings.append(space(patient))
-    findings += ledger(patient)
+    // The folder of a new mirror has no record.
+    if (try? session.tarn.recordDirectory(folder: patient.folder, state: patient.state)) != nil {
+      findings += ledger(patient)
+    }
     return findings
   }
 
@@ -155,6 +158,9 @@ extension Doctor {
     return found?.kind
   }
 
+  /// The bytes without which no record can be made.
+  private static let leastFree: UInt64 = 1 << 20
+
   private func space(_ patient: Patient) -> Finding {
     var status = statvfs()
     guard statvfs(patient.folder, &status) == 0 else {
@@ -169,10 +175,12 @@ extension Doctor {
         .problem, .space, of: patient.name, "no inode is free",
         mend: "df -i \(ShellWord.quote(patient.folder))")
     }
-    if free < pending || free == 0 {
+    if free < pending || free < Self.leastFree {
       return Finding(
         .problem, .space, of: patient.name,
-        "\(Units.show(free)) are free, and \(Units.show(pending)) are still to be downloaded", mend: see)
+        pending > 0
+          ? "\(Units.show(free)) are free, and \(Units.show(pending)) are still to be downloaded"
+          : "only \(Units.show(free)) are free", mend: see)
     }
     let reserve = ((try? patient.settings?.options.policy())?.reserve ?? PassPolicy().reserve)
       .bytes(ofTotal: UInt64(status.f_blocks) * UInt64(status.f_frsize))
