@@ -69,7 +69,10 @@ enum Suggestion {
       if index == 0, word == "help" { continue }
       guard let next = commands.first(where: { $0.configuration.commandName == word }) else {
         let names = commands.compactMap { $0.configuration.commandName }
-        return Unknown(command: path, word: word, suggestion: nearest(word, names, below: path))
+        let suggestion = nearest(word, names, below: path)
+        // `tarn trash iso` lists the trash of a mirror.
+        guard suggestion != nil || type != TrashCommand.self else { return nil }
+        return Unknown(command: path, word: word, suggestion: suggestion)
       }
       type = next
       path += " \(word)"

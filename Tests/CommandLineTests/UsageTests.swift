@@ -133,6 +133,8 @@ import Testing
   @Test func knownCommandsAreNotSuspected() {
     #expect(Suggestion.unknown(["sync", "snyc"]) == nil)
     #expect(Suggestion.unknown(["trash", "list", "lst"]) == nil)
+    // The trash of a mirror is listed without the word, too.
+    #expect(Suggestion.unknown(["trash", "iso"]) == nil && Suggestion.unknown(["trash", "/srv/iso"]) == nil)
     #expect(Suggestion.unknown(["help", "sync"]) == nil)
     #expect(Suggestion.unknown(["--version"]) == nil)
     #expect(Suggestion.unknown([]) == nil)
