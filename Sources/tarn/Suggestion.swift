@@ -13,7 +13,7 @@ enum Suggestion {
     "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
     "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status", "jobs": "status",
     "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",
-    "rm": "forget", "delete": "forget", "del": "remove", "unfollow": "forget",
+    "rm": "remove", "delete": "remove", "del": "remove", "unfollow": "remove",
     "undelete": "trash restore", "restore": "trash restore", "prune": "trash empty", "clean": "trash empty",
     "gc": "trash empty",
     "log": "events", "logs": "events", "history": "events", "journal": "events", "tail": "events --follow",

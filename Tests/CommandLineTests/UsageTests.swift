@@ -51,7 +51,7 @@ import Testing
     arguments: [
       ("snyc", "sync"), ("synx", "sync"), ("stat", "status"), ("satus", "status"), ("verfiy", "verify"),
       ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("version", "--version"),
-      ("check", "verify"), ("rm", "forget"), ("download", "get"), ("log", "events"),
+      ("check", "verify"), ("rm", "remove"), ("delete", "remove"), ("download", "get"), ("log", "events"),
       ("jobs", "status"),
       ("list", "status"),
       ("start", "agent"), ("stop", "pause --all"), ("completions", "completion bash"),
