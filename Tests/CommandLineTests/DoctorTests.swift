@@ -1,4 +1,5 @@
 import Foundation
+import TarnConfig
 import TarnCore
 import Testing
 
@@ -70,6 +71,17 @@ import Testing
     let (report, status) = try doctor()
     #expect(
       status == 0 && report.all("warning", "settings").map(\.mend) == ["tarn add FEED FOLDER"], "\(report)")
+  }
+
+  @Test func aUserWithoutHomeHasNoPlaces() {
+    let none = SettingsPaths(environment: [:], isRoot: false, workingDirectory: "/")
+    let found = Doctor.places(none, socket: none.socket)
+    #expect(found.map(\.check) == [.settings, .agent, .agent], "\(found)")
+    #expect(found.map(\.level) == [.problem, .problem, .warning])
+    let home = SettingsPaths(
+      environment: ["HOME": "/h", "XDG_RUNTIME_DIR": "/r"], isRoot: false, workingDirectory: "/")
+    #expect(Doctor.places(home, socket: home.socket) == [])
+    #expect(Doctor.places(none, socket: "/s").count == 2)
   }
 
   @Test func faultsOfTheSettingsAreTold() throws {

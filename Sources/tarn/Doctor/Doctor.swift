@@ -27,7 +27,10 @@ struct Doctor {
   func findings() -> [Finding] {
     let (status, isOwn) = agentStatus()
     let patients = patients()
-    var findings = settings(patients) + agent(status, isOwn: isOwn, patients)
+    let paths = session.sources.paths
+    let socket = session.sources.checked().settings.map(\.agent.socket) ?? paths.socket
+    var findings = Self.places(paths, socket: socket) + settings(patients)
+    findings += agent(status, isOwn: isOwn, patients)
     findings += units(patients, hasAgent: isOwn && status?.agent != nil)
     findings += [clock(), proxy()].compactMap { $0 }
     let documents = status?.mirrors ?? []
@@ -52,6 +55,31 @@ struct Doctor {
 
   // MARK: Settings and agent
 
+  /// Tells for what the environment names no place.
+  static func places(_ paths: SettingsPaths, socket: String?) -> [Finding] {
+    let home = "set $HOME, to your home directory"
+    var findings: [Finding] = []
+    if paths.place == nil {
+      findings.append(
+        Finding(
+          .problem, .settings, "there is no place for settings: neither $HOME nor $XDG_CONFIG_HOME is set",
+          mend: home))
+    }
+    if paths.state == nil {
+      findings.append(
+        Finding(
+          .problem, .agent, "there is no place for its record: neither $HOME nor $XDG_STATE_HOME is set",
+          mend: home))
+    }
+    if socket == nil {
+      findings.append(
+        Finding(
+          .warning, .agent, "there is no place for its socket: $XDG_RUNTIME_DIR is not set",
+          mend: "log in as this user; for a service: loginctl enable-linger"))
+    }
+    return findings
+  }
+
   private func settings(_ patients: [Patient]) -> [Finding] {
     let report = SettingsReport(session)
     let check = session.sources.paths.command("config check")
@@ -62,6 +90,7 @@ struct Doctor {
     }
     if let settings = report.loaded.settings {
       if patients.isEmpty {
+        guard session.sources.paths.place != nil else { return findings }
         findings.append(
           Finding(.warning, .settings, "there is no mirror", mend: "tarn add FEED FOLDER"))
       } else if findings.isEmpty {

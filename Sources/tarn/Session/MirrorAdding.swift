@@ -218,7 +218,7 @@ struct MirrorAdding {
     case .usage where failure.code == PassFailure.folderNotEmpty:
       failure.hint = "to take it, keeping every file that is in it: tarn add --adopt \(words)"
     case .feedMalformed, .feedUnreachable, .configuration:
-      let rest = "nothing was written; --no-check writes it without asking"
+      let rest = "nothing was written; 'tarn add --no-check' writes it without asking"
       failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest
     default: break
     }
