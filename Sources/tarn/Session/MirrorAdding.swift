@@ -99,7 +99,7 @@ struct MirrorAdding {
       guard MirrorSettings.isName(name) else {
         throw PassFailure(
           .usage, code: "bad-name", "'\(Printable.escape(name))' cannot be a mirror's name",
-          hint: "a name has no blanks, none of / . : and no - in front")
+          hint: MirrorSettings.nameRule)
       }
       return name
     }
