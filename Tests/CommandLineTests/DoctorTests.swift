@@ -254,6 +254,14 @@ import Testing
     #expect(Doctor.origin(url) == origin)
   }
 
+  @Test func aMirrorThatNeverWorkedIsToldOnce() {
+    let new = Finding(.warning, .folder, of: "m", "it was never synced", mend: "tarn sync m")
+    let space = Finding(.ok, .space, of: "m", "much")
+    let failing = Finding(.problem, .state, of: "m", "failing (gone)", mend: "tarn status m")
+    #expect(Doctor.joined([new, space], [failing]) == [space, failing])
+    #expect(Doctor.joined([new, space], []) == [new, space])
+  }
+
   // MARK: - What the agent says
 
   @Test(

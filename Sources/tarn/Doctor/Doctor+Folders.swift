@@ -20,6 +20,16 @@ extension Doctor {
     return findings
   }
 
+  /// Checks the folder of one mirror, and its last pass.
+  func mirror(_ patient: Patient, _ documents: [StatusDocument]) -> [Finding] {
+    Self.joined(folder(patient), state(patient, documents))
+  }
+
+  /// A mirror that failed each time is told once: what it says of the folder is only that it was never synced.
+  static func joined(_ folder: [Finding], _ state: [Finding]) -> [Finding] {
+    folder.filter { state.isEmpty || $0.check != .folder || $0.level != .warning } + state
+  }
+
   /// Tells what is wrong with the last pass of a mirror.
   ///
   /// - Parameter documents: the statuses from the agent.
@@ -83,7 +93,8 @@ extension Doctor {
               : Self.lookFirst(path))
         ]
       }
-      guard access(path, R_OK | W_OK | X_OK) != 0 else { continue }
+      // A read-only file system is told by itself, and no chmod mends it.
+      guard access(path, R_OK | W_OK | X_OK) != 0, errno != EROFS else { continue }
       return [
         Finding(
           .problem, .permissions, of: patient.name,

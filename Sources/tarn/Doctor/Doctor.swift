@@ -35,7 +35,7 @@ struct Doctor {
     findings += [clock(), proxy()].compactMap { $0 }
     let documents = status?.mirrors ?? []
     findings += watches(patients, documents) + Self.hooks(status?.agent?.hooks ?? [])
-    for patient in patients { findings += folder(patient) + state(patient, documents) }
+    for patient in patients { findings += mirror(patient, documents) }
     if asksServers { findings += feeds(patients) }
     return findings
   }
