@@ -413,6 +413,11 @@ extension PassFailure {
         "standard input is closed, but the feed should come from it",
         hint: "tarn sync - FOLDER < FILE")
     case (.noSpace, _): self.init(spool: failure)
+    case (_, .local) where failure.operation.hasPrefix("read "):
+      self.init(
+        .feedUnreachable, code: "feed-not-readable",
+        "cannot read the feed \(name): \(ErrorText.of(failure.number))",
+        hint: "check its path, and whether this user may read it")
     default:
       self.init(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(failure.message)")
     }
