@@ -116,10 +116,11 @@ import Testing
     #expect(try bash("tarn", "status", "a") == [#"a\"b"#])
   }
 
-  @Test(arguments: [
-    ("it's", "it", #"it\'s"#), ("it's", "\"it", "it's"), ("it's", "'it", nil), ("it's", "it\"", nil),
-    ("~/x y", "~/", #"~/x\ y"#), ("~x", #"\~"#, #"\~x"#), ("a$b", "'a", "a$b"), ("a$b", "\"a", nil),
-  ])
+  @Test(
+    arguments: [
+      ("it's", "it", #"it\'s"#), ("it's", "\"it", "it's"), ("it's", "'it", nil), ("it's", "it\"", nil),
+      ("~/x y", "~/", #"~/x\ y"#), ("~x", #"\~"#, #"\~x"#), ("a$b", "'a", "a$b"), ("a$b", "\"a", nil),
+    ] as [(String, String, String?)])
   func aWordKeepsItsQuote(_ name: String, _ typed: String, _ inserted: String?) {
     #expect(BashWord(typed).quoting.quote(name) == inserted)
   }
