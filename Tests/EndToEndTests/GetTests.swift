@@ -72,6 +72,8 @@ struct GetTests {
   @Test func whatTheServerDoesNotHaveIsSaid() throws {
     let outcome = try get(server.url("nothing"), "--to", out)
     #expect(outcome.status == 66 && outcome.errors.contains("404"), "\(outcome)")
+    let words = ["tarn: ", "\n  hint: check the URL"]
+    #expect(words.allSatisfy(outcome.errors.contains) && !outcome.errors.contains("error: "), "\(outcome)")
     #expect(names.isEmpty && records.isEmpty)
     let several = try get(server.url("nothing"), server.url("a.txt"), "--to", out)
     #expect(several.status == 3 && place.text("out/a.txt") == "hello\n", "\(several)")

@@ -357,8 +357,6 @@ final class DownloadSession: Sendable {
       bootID: age.bootID, progress: progress, device: destination.directory.device, promises: promises)
   }
 
-  }
-
   // MARK: What came of it
 
   func ended(_ number: Int64, _ outcome: SingleDownload.Outcome) throws(LedgerFailure) {

@@ -232,7 +232,7 @@ struct PassTargets {
     return PassFailure(
       .usage, code: "of-the-settings",
       "'\(name)' is a mirror of the settings, and follows the feed that they name",
-      hint: "change feed below [mirror.\(name)]")
+      hint: "change feed below \(TOMLText.mirror(name))")
   }
 
   /// Makes the pass of a mirror by its folder. It only plans when the settings have that folder with dry-run.

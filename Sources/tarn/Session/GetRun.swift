@@ -61,8 +61,10 @@ struct GetRun {
       let message = task.message ?? task.code ?? "it was not downloaded"
       let place =
         isOnlyOne || message.contains(task.request.url) ? "" : "\(Printable.escape(task.request.url)): "
-      narrator.console.message("\(session.messageStyle.paint("error:", .bad)) \(place)\(message)")
-      if let hint = Self.hint(task) { narrator.console.message("  hint: \(hint)") }
+      let lines =
+        ["\(session.messageStyle.paint("tarn:", .bad)) \(place)\(message)"]
+        + (Self.hint(task).map { ["  hint: \($0)"] } ?? [])
+      for line in FittedLines.of(lines, Terminal.messages.width) { narrator.console.message(line) }
     }
   }
 
@@ -75,6 +77,7 @@ struct GetRun {
       "--existing replace puts it in the place of that one, --existing keep-both gives it another name"
     case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
       "-p creates missing folders"
+    case "http-404", "http-410": "check the URL: its server has no such file"
     case "http-401", "http-403": "give the credentials that the server asks for: --header-file FILE"
     case FolderFailure.Code.permission.rawValue: "give a folder that this user can write to: --to FOLDER/"
     case DownloadFailure.Code.lengthUnknown.rawValue: "give its digest: --sha256 HEX"
