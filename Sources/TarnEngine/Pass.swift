@@ -397,10 +397,9 @@ package struct Pass {
       early: priority == .urgent ? nil : EarlyProblems(report))
     try transfers.wait()
     let submission = transfers.submission
-    // The plan is read up to its deletions; settling reads others.
-    var rest = submission.plan
     try settleStale(transfers, submission.stale, writer, into: &report)
-    try delete(&rest, plan, in: folder, hold, into: &report)
+    // The last of its plans was read up to the deletions.
+    try delete(submission.plan, plan, in: folder, hold, into: &report)
     try removeLeftovers(folder, into: &report)
     try settleStale(transfers, plan.behindDirectories, writer, into: &report)
     report.bytes = writer.plan.bytes
@@ -434,7 +433,7 @@ package struct Pass {
 
   /// Carries out the last step of a plan: files that a complete manifest no longer names go to the trash.
   private func delete(
-    _ rest: inout PlanReader, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
+    _ rest: PlanReader, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
     into report: inout PassReport
   ) throws {
     guard let first = rest.front, plan.verdict.mayGo, !stop.isSet, try folder.isIntact() else {
