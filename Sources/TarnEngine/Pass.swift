@@ -487,11 +487,11 @@ package struct Pass {
   ) throws {
     let submission = transfers.submission
     var open = actions
-    for _ in 0..<2 {
+    for isLast in [false, true] {
       guard !submission.isSuperseded, !open.isEmpty, !stop.isSet else { break }
       writer.plan.since = ports.engine.history
       try writer.replan(open)
-      try ports.engine.resubmit(writer.plan, after: transfers).wait()
+      try ports.engine.resubmit(writer.plan, after: transfers, isLast: isLast).wait()
       open = submission.stale
     }
     for action in stop.isSet || submission.isSuperseded ? [] : open {
