@@ -400,7 +400,8 @@ package struct Pass {
     try settleStale(transfers, submission.stale, writer, into: &report)
     // The last of its plans was read up to the deletions.
     try delete(submission.plan, plan, in: folder, hold, into: &report)
-    try removeLeftovers(folder, into: &report)
+    // A repair removes nothing.
+    if priority != .urgent { try removeLeftovers(folder, into: &report) }
     try settleStale(transfers, plan.behindDirectories, writer, into: &report)
     report.bytes = writer.plan.bytes
     report.add(transfers.account)

@@ -77,6 +77,21 @@ import Testing
     #expect(try world.run().isInSync && world.folder.look("d".path) == nil)
   }
 
+  /// It is removed by a pass, and not by the repair of another file.
+  @Test func aRepairRemovesNoDirectory() throws {
+    let world = try world(["a", "b", "c", "d/f"])
+    try leaveDirectory(world)
+    let removed = world.folder.count(.removeDirectory)
+    for region in [itself("a"), .everything] {
+      world.folder.delete("a".path)
+      let report = try world.repair([region])
+      #expect(report.report.counts.restored == 1 && report.report.counts.failed == 0 && !report.needsPass)
+    }
+    #expect(world.folder.count(.removeDirectory) == removed)
+    #expect(try codes(world) == [Problem.leftoverCode])
+    #expect(try world.run().isInSync && world.folder.look("d".path) == nil)
+  }
+
   @Test func whatIsGoneElsewhereIsNotLookedAt() throws {
     let world = try world(["a", "b", "c", "d/f"])
     try leaveDirectory(world)
