@@ -119,10 +119,7 @@ import Testing
     world.folder.rename("b".path, to: "away".path)
     #expect(try world.repair([itself("b")]).report.counts.failed == 1)
     world.folder.rename("away".path, to: "b".path)
-    let gate = AnswerGate()
-    var slow = FakeAnswer(body: "text of a".bytes)
-    slow.gate = gate
-    world.server.answer(World.host + "a", slow)
+    let gate = hold("a", of: world)
     world.folder.delete("a".path)
     let look = try world.beginRepair([.everything])
     world.await { world.server.urls.contains(World.host + "a") }
@@ -131,5 +128,36 @@ import Testing
     #expect(try world.repairBeside([itself("b")]).report.counts.failed == 1)
     gate.open()
     #expect(try look.wait().report.counts.restored == 1 && codes(world) == ["http-404"])
+  }
+
+  /// It came to stand there once both had looked, and the pass is older than the look.
+  @Test func aConflictOfAPassBesideALookStays() throws {
+    let world = try world()
+    world.want("new", "text of new")
+    let (fetch, restore) = (hold("new", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(World.host + "new") }
+    world.clock.advance(.seconds(1))
+    world.folder.delete("a".path)
+    let look = try world.beginRepair([.everything])
+    world.await { world.server.urls.contains(World.host + "a") }
+    world.clock.advance(.seconds(1))
+    world.folder.write("new".path, "somebody's".bytes)
+    fetch.open()
+    #expect(try pass.wait().problems.map(\.code) == ["foreign-file"])
+    let conflict = try #require(try world.ledger.problem(name: "new".bytes))
+    #expect(conflict.seen == world.clock.time)
+    restore.open()
+    #expect(try look.wait().report.counts.restored == 1)
+    #expect(try world.ledger.problem(name: "new".bytes) == conflict && !hasRecovered(world))
+  }
+
+  /// Its answer comes once the gate is open.
+  private func hold(_ name: String, of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    var slow = FakeAnswer(body: "text of \(name)".bytes)
+    slow.gate = gate
+    world.server.answer(World.host + name, slow)
+    return gate
   }
 }

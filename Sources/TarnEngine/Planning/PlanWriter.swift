@@ -166,7 +166,9 @@ final class PlanWriter {
   }
 
   func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
-    let problem = Problem(name: name, kind: kind, code: code, message: message, seen: plan.started)
+    // A path that is decided again is seen then: a look that began before says nothing about it.
+    let seen = isAgain ? pass.ports.now : plan.started
+    let problem = Problem(name: name, kind: kind, code: code, message: message, seen: seen)
     plan.old.keep(name)
     var isNew = true
     if told.count < PassReport.mostProblems {
