@@ -103,7 +103,7 @@ package struct Pass {
       }
       if verdict.mayGo { for action in feed.plan.behindDirectories { each(action, false) } }
       report.counts.deleted = verdict.mayGo ? feed.plan.work.deletions : 0
-      report.counts.planned += report.counts.deleted
+      report.counts.planned.all += report.counts.deleted
       report.ended = ports.now
       return report
     }
@@ -384,13 +384,13 @@ package struct Pass {
   ) throws -> Bool {
     let plan = writer.plan
     progress.change { snapshot in
-      snapshot.filesTotal = plan.counts.planned - plan.counts.recorded
+      snapshot.filesTotal = plan.counts.planned.all - plan.counts.planned.recorded
       snapshot.onlyAsks = plan.counts.toChange == 0
       snapshot.bytesTotal = plan.bytes.planned
       snapshot.bytesMissing = plan.bytesWithRecorded
       snapshot.unknownSizes = plan.work.unknownSizes
     }
-    if plan.counts.planned > plan.counts.recorded { enter(.transferring) }
+    if plan.counts.planned.all > plan.counts.planned.recorded { enter(.transferring) }
     try tellSpace(folder, plan.bytes.planned)
     let transfers = try ports.engine.submit(
       plan, for: client(folder), priority: priority, observer: observer,

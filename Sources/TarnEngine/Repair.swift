@@ -126,7 +126,7 @@ extension Pass {
     let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
+    let pending = RepairPending(files: plan.counts.planned.all, bytes: plan.bytesWithRecorded)
     ports.engine.beginBringing(pending)
     var rest = RepairPending()
     defer { ports.engine.endBringing(pending, left: rest) }
@@ -179,7 +179,7 @@ extension Pass {
   /// Returns what a repair that was cut short did not bring.
   private func left(_ report: PassReport) -> RepairPending {
     let done = report.counts.inPlace - report.counts.current
-    let files = report.counts.planned - done - report.counts.failed
+    let files = report.counts.planned.all - done - report.counts.failed
     guard stop.isSet, files > 0 else { return RepairPending() }
     return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }

@@ -28,7 +28,7 @@ import Testing
     world.want("a", "newer text of a")
     world.server.script(World.host + "a", [FakeAnswer(status: 404)])
     #expect(try !world.run().isInSync)
-    #expect(try world.repair([region], onlyCounts: onlyCounts).report.counts.planned == 0)
+    #expect(try world.repair([region], onlyCounts: onlyCounts).report.counts.planned.all == 0)
     #expect(try codes(world) == ["http-404"] && !hasRecovered(world))
     #expect(try world.run().isInSync && codes(world).isEmpty)
   }

@@ -406,7 +406,7 @@ import Testing
       )
       planner.mostFound = most
       try planner.look(at: ["a", "b", "c"].map(itself))
-      #expect(planner.writer.plan.counts.planned == 3 && planner.writer.plan.counts.wanted == 3)
+      #expect(planner.writer.plan.counts.planned.all == 3 && planner.writer.plan.counts.wanted == 3)
       #expect(try pass.ports.stage.actionCount() == 3)
       #expect(planner.findings.asLeft.count == (most == 2 ? 1 : 0), "d was looked at as well")
     }
