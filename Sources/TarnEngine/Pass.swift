@@ -103,7 +103,7 @@ package struct Pass {
       }
       if verdict.mayGo { for action in feed.plan.behindDirectories { each(action, false) } }
       report.counts.deleted = verdict.mayGo ? feed.plan.work.deletions : 0
-      report.counts.planned += report.counts.deleted
+      report.counts.planned.all += report.counts.deleted
       report.ended = ports.now
       return report
     }
@@ -384,24 +384,24 @@ package struct Pass {
   ) throws -> Bool {
     let plan = writer.plan
     progress.change { snapshot in
-      snapshot.filesTotal = plan.counts.planned - plan.counts.recorded
+      snapshot.filesTotal = plan.counts.planned.all - plan.counts.planned.recorded
       snapshot.onlyAsks = plan.counts.toChange == 0
       snapshot.bytesTotal = plan.bytes.planned
       snapshot.bytesMissing = plan.bytesWithRecorded
       snapshot.unknownSizes = plan.work.unknownSizes
     }
-    if plan.counts.planned > plan.counts.recorded { enter(.transferring) }
+    if plan.counts.planned.all > plan.counts.planned.recorded { enter(.transferring) }
     try tellSpace(folder, plan.bytes.planned)
     let transfers = try ports.engine.submit(
       plan, for: client(folder), priority: priority, observer: observer,
       early: priority == .urgent ? nil : EarlyProblems(report))
     try transfers.wait()
     let submission = transfers.submission
-    // The plan is read up to its deletions; settling reads others.
-    var rest = submission.plan
     try settleStale(transfers, submission.stale, writer, into: &report)
-    try delete(&rest, plan, in: folder, hold, into: &report)
-    try removeLeftovers(folder, into: &report)
+    // The last of its plans was read up to the deletions.
+    try delete(submission.plan, plan, in: folder, hold, into: &report)
+    // A repair removes nothing.
+    if priority != .urgent { try removeLeftovers(folder, into: &report) }
     try settleStale(transfers, plan.behindDirectories, writer, into: &report)
     report.bytes = writer.plan.bytes
     report.add(transfers.account)
@@ -434,7 +434,7 @@ package struct Pass {
 
   /// Carries out the last step of a plan: files that a complete manifest no longer names go to the trash.
   private func delete(
-    _ rest: inout PlanReader, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
+    _ rest: PlanReader, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
     into report: inout PassReport
   ) throws {
     guard let first = rest.front, plan.verdict.mayGo, !stop.isSet, try folder.isIntact() else {
@@ -488,11 +488,11 @@ package struct Pass {
   ) throws {
     let submission = transfers.submission
     var open = actions
-    for _ in 0..<2 {
+    for isLast in [false, true] {
       guard !submission.isSuperseded, !open.isEmpty, !stop.isSet else { break }
       writer.plan.since = ports.engine.history
       try writer.replan(open)
-      try ports.engine.resubmit(writer.plan, after: transfers).wait()
+      try ports.engine.resubmit(writer.plan, after: transfers, isLast: isLast).wait()
       open = submission.stale
     }
     for action in stop.isSet || submission.isSuperseded ? [] : open {

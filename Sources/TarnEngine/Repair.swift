@@ -70,9 +70,10 @@ extension Pass {
       ports.engine.beginRepair()
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
       let before = ports.engine.history
+      let known = try ports.ledger.problems(limit: PassReport.mostProblems)
       guard let catalog = try openCatalog() else { return try tellOnly(events, report) }
       let planner = RegionPlanner(
-        self, folder, catalog, since: before, started: started, onlyCounts: onlyCounts)
+        self, folder, catalog, since: before, started: started, problems: known, onlyCounts: onlyCounts)
       try planner.look(at: regions)
       let plan = planner.writer.plan
       (report.problems, report.counts, report.bytes) = (plan.problems, plan.counts, plan.bytes)
@@ -92,7 +93,7 @@ extension Pass {
         mayCount =
           (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
         return try recordRepair(
-          regions, report, findings, events.map { .event($0) } + resized(report, plan, regions),
+          regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
           isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
       }
       let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
@@ -125,7 +126,7 @@ extension Pass {
     let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
+    let pending = RepairPending(files: plan.counts.planned.all, bytes: plan.bytesWithRecorded)
     ports.engine.beginBringing(pending)
     var rest = RepairPending()
     defer { ports.engine.endBringing(pending, left: rest) }
@@ -149,11 +150,12 @@ extension Pass {
   ///
   /// - Returns: whether there was anything to record.
   private func recordRepair(
-    _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings, _ first: [LedgerChange],
+    _ regions: [Region], _ report: PassReport, _ planner: RegionPlanner, _ first: [LedgerChange],
     isUnsettled: Bool, isWhole: Bool, mayCount: Bool
   ) throws -> Bool {
+    let findings = planner.findings
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
-    if isWhole { changes += try solved(regions, report, findings).map { .dropProblem(name: $0) } }
+    if isWhole { changes += try solved(regions, report, planner).map { .dropProblem(name: $0) } }
     // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
     // A running pass reports what is in place and what is still running.
@@ -177,7 +179,7 @@ extension Pass {
   /// Returns what a repair that was cut short did not bring.
   private func left(_ report: PassReport) -> RepairPending {
     let done = report.counts.inPlace - report.counts.current
-    let files = report.counts.planned - done - report.counts.failed
+    let files = report.counts.planned.all - done - report.counts.failed
     guard stop.isSet, files > 0 else { return RepairPending() }
     return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
@@ -217,20 +219,19 @@ extension Pass {
     return try facts.filter { try ports.ledger.fact($0.0) != $0.1 }.map { .fact($0.0, $0.1) }
   }
 
-  /// Returns the names of the regions' problems that were not seen again.
+  /// Returns the names of the regions' problems that are over: those that this look has found so, and that nobody has met since it
+  /// began.
   private func solved(
-    _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings
+    _ regions: [Region], _ report: PassReport, _ planner: RegionPlanner
   ) throws -> [[UInt8]] {
-    let known = try ports.ledger.problems(limit: PassReport.mostProblems)
-    guard !known.isEmpty else { return [] }
-    let seen = Set(report.problems.map(\.name)).union(findings.leftToPasses)
-    return known.filter { problem in
-      // Others may have met it since.
+    let seen = Set(report.problems.map(\.name))
+    return try planner.known.values.filter { problem in
       guard problem.kind == .failed || problem.kind == .conflict, !seen.contains(problem.name),
-        problem.seen <= report.started, let path = try? RelativePath(problem.name)
+        let path = try? RelativePath(problem.name), regions.contains(where: { $0.contains(path) }),
+        try planner.isOver(problem, at: path)
       else { return false }
-      return regions.contains { $0.contains(path) }
-    }.map(\.name)
+      return try ports.ledger.problem(name: problem.name) == problem
+    }.map(\.name).sorted { $0.lexicographicallyPrecedes($1) }
   }
 
   // MARK: The catalog

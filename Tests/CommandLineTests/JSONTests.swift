@@ -50,7 +50,7 @@ import Testing
   /// Beside something to do a plan is not in sync; a pass is, once it has done it.
   @Test func summaryOfAPlan() throws {
     var report = Samples.report()
-    report.counts.planned = 4
+    report.counts.planned.all = 4
     func isInSync() throws -> Bool? {
       let line = SummaryLine(report, schema: "tarn-plan/1", type: "summary", status: .inSync)
       return try object(JSONText.line(line))["inSync"] as? Bool
@@ -58,7 +58,7 @@ import Testing
     #expect(try isInSync() == true)
     report.isPlan = true
     #expect(try isInSync() == false)
-    report.counts.planned = 0
+    report.counts.planned.all = 0
     #expect(try isInSync() == true)
     report.counts.held = 1
     #expect(try isInSync() == false)

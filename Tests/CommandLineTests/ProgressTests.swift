@@ -24,8 +24,8 @@ import Testing
       console: Console(), style: Style(isOn: false), mode: .dated, isVerbose: false, schema: "s", mirror: nil,
       clock: SystemClock())
     var report = Samples.report()
-    (report.counts.wanted, report.counts.current, report.counts.planned) = (111, 0, 111)
-    report.counts.asked = 111
+    (report.counts.wanted, report.counts.current, report.counts.planned.all) = (111, 0, 111)
+    report.counts.planned.asked = 111
     #expect(
       narrator.text(.planned(report)) == "no change known: 111 already there, 111 to ask the server about")
     #expect(narrator.text(.phase(.transferring)) == "asking the server")
@@ -33,7 +33,7 @@ import Testing
     snapshot.onlyAsks = true
     #expect(PassWords.progress(snapshot).hasPrefix("asking the server: "))
     // Others are.
-    report.counts.planned = 113
+    report.counts.planned.all = 113
     report.counts.wanted = 113
     #expect(
       narrator.text(.planned(report)) == "planned: 2 files; 111 already there, 111 to ask the server about")

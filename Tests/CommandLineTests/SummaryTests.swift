@@ -105,7 +105,7 @@ import Testing
     report.bytes.current = 0
     report.bytes.published = 0
     #expect(lines(report) == ["in sync: 5 files (3 fetched, 1 updated, 1 already there) in 2.1 s"])
-    report.counts.planned = 4
+    report.counts.planned.all = 4
     #expect(PassWords.planned(report) == "planned: 4 files; 1 already there")
     report.bytes.planned = 1024
     #expect(PassWords.planned(report) == "planned: 4 files, 1.0 KiB; 1 already there")
@@ -332,13 +332,13 @@ import Testing
   @Test func planOfWhatIsThere() {
     var report = Samples.report()
     report.isPlan = true
-    (report.counts.planned, report.counts.recorded, report.counts.kept) = (2, 2, 2)
+    (report.counts.planned.all, report.counts.planned.recorded, report.counts.kept) = (2, 2, 2)
     func first() -> String {
       PlanText.summary(report, kinds: [:], targets: "iso", mirror: "iso", style: Self.plain)[0]
     }
     #expect(first() == "nothing to do: 3 of 5 files current, 2 left as changed here")
     #expect(PassWords.planned(report) == "nothing to do: 3 already there")
-    (report.counts.planned, report.counts.asked, report.counts.kept) = (4, 2, 0)
+    (report.counts.planned.all, report.counts.planned.asked, report.counts.kept) = (4, 2, 0)
     #expect(first() == "no change known: 5 of 5 files in place, 2 to ask the server about")
     #expect(report.isInSync)
     var kinds: [Action.Kind: Int] = [:]

@@ -12,7 +12,7 @@ import Testing
     report.isPlan = true
     report.counts.wanted = wanted
     report.counts.current = current
-    report.counts.planned = planned
+    report.counts.planned.all = planned
     return report
   }
 
@@ -28,7 +28,7 @@ import Testing
     let nothing = RunOutcome(plan: report(wanted: 2, current: 2, planned: 0), kinds: [:])
     #expect(nothing.message.hasPrefix("nothing to do, 2 of 2 in place"))
     var same = report(wanted: 4, current: 1, planned: 3)
-    (same.counts.recorded, same.counts.asked) = (1, 2)
+    (same.counts.planned.recorded, same.counts.planned.asked) = (1, 2)
     #expect(
       RunOutcome(plan: same, kinds: [:]).message.hasPrefix(
         "no change known, 4 of 4 in place, 2 to ask the server about;"))

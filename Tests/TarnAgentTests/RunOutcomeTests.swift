@@ -49,7 +49,7 @@ import Testing
   /// What the log says before the end.
   @Test func longWorkIsToldInWords() {
     let planned = report {
-      ($0.counts.planned, $0.counts.current, $0.bytes.planned) = (4, 1, 3 << 20)
+      ($0.counts.planned.all, $0.counts.current, $0.bytes.planned) = (4, 1, 3 << 20)
     }
     #expect(PassWords.planned(planned) == "planned: 4 files, 3.0 MiB; 1 already there")
     var snapshot = PassProgress.Snapshot()

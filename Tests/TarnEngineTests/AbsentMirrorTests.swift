@@ -25,6 +25,6 @@ import Testing
     var kinds: [Action.Kind] = []
     let report = try pass.plan(folder: AbsentFolder()) { action, _ in kinds.append(action.kind) }
     #expect(kinds == [.fetch, .fetch])
-    #expect(report.counts.planned == 2)
+    #expect(report.counts.planned.all == 2)
   }
 }

@@ -91,6 +91,35 @@ import Testing
     #expect(try world.run().isInSync && world.files.count == 3)
   }
 
+  /// A file that is decided again changes nothing about what is held, or goes.
+  @Test(arguments: [true, false]) func whatIsHeldIsWholeBesideAFileThatChanges(comes: Bool) throws {
+    let world = try filled(40)
+    unlist(0..<15, world)
+    for number in 40..<55 {
+      world.want(name(number), "new \(number)")
+      if !comes { world.server.remove(World.host + name(number)) }
+    }
+    world.want(name(30), "another 30")
+    let (folder, path, isEdited) = (world.folder, name(30).path, Locked(false))
+    folder.beforeInstall { installed in
+      let isFirst = isEdited.withLock { isEdited -> Bool in
+        defer { isEdited = isEdited || installed == path }
+        return installed == path && !isEdited
+      }
+      if isFirst { folder.edit(path, "mine".bytes) }
+    }
+    let report = try world.run()
+    #expect(world.text(name(30)) == "another 30" && world.trash.contains("mine"))
+    if comes {
+      #expect(report.isInSync && report.counts.deleted == 15 && world.isConverged)
+    } else {
+      let plan = try #require(report.held)
+      #expect(plan.count == 15 && report.counts.deleted == 0 && report.counts.failed == 15)
+      #expect(world.ledger.contents.heldPaths[plan.id]?.count == 15)
+      #expect(try world.approval.run(plan: plan.id).deleted == 15)
+    }
+  }
+
   @Test func theGuardCountsADay() throws {
     let world = try filled(40)
     unlist(0..<3, world)

@@ -92,7 +92,7 @@ import Testing
     // What is in place is as large as it is.
     let status = try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
     #expect(status.bytes.current == 2 * Self.size + 5 && status.bytes.wanted == 2 * Self.size + 5)
-    #expect(try world.repair([.everything]).report.counts.planned == 0)
+    #expect(try world.repair([.everything]).report.counts.planned.all == 0)
   }
 
   @Test func whatWaitsForAPlaceComesLast() {

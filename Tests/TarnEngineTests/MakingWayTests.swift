@@ -93,7 +93,7 @@ import Testing
     world.unlist("main/logo.png")
     world.want("main", "text")
     let (planned, actions) = try world.plan()
-    #expect(planned.counts.planned == 2 && planned.counts.deleted == 1 && planned.counts.conflict == 0)
+    #expect(planned.counts.planned.all == 2 && planned.counts.deleted == 1 && planned.counts.conflict == 0)
     #expect(Set(actions.map(\.path)) == ["main".path, "main/logo.png".path])
     let report = try world.run()
     #expect(report.isInSync && report.problems.isEmpty, "\(report)")
@@ -247,14 +247,14 @@ import Testing
     let (planned, actions) = try world.plan()
     #expect(world.ledger.contents.held == nil && world.ledger.contents.heldPaths.isEmpty)
     #expect(world.ledger.contents.events.count == events)
-    #expect(planned.counts.planned == 1 && planned.bytes.planned == 3)
+    #expect(planned.counts.planned.all == 1 && planned.bytes.planned == 3)
     #expect(planned.counts.held == 49 && planned.counts.deleted == 0 && planned.counts.waiting == 60)
     #expect(planned.counts.conflict == 0 && !planned.isInSync)
     #expect(actions.map(\.path) == ["new".path])
     #expect(world.wouldHold == ((0..<30).map { name($0).path } + (80..<99).map { name($0).path }))
     #expect(planned.problems.count == 60 && world.log.problems.count == 60)
     let report = try world.run()
-    #expect(report.counts.fetched == 1 && report.counts.deleted == 0 && report.counts.planned == 1)
+    #expect(report.counts.fetched == 1 && report.counts.deleted == 0 && report.counts.planned.all == 1)
     #expect(report.counts.held == 49 && report.counts.waiting == 60 && report.counts.forgotten == 0)
     #expect(planned.held?.id == report.held?.id && planned.held?.count == 49)
     #expect(planned.problems.map(\.message) == report.problems.map(\.message))
@@ -264,11 +264,11 @@ import Testing
     let world = try world(100, turned: 2)
     world.unlist(name(99))
     var planned = try world.plan().report
-    #expect(planned.counts.deleted == 3 && planned.counts.planned == 5 && planned.counts.held == 0)
+    #expect(planned.counts.deleted == 3 && planned.counts.planned.all == 5 && planned.counts.held == 0)
     #expect(planned.held == nil && !planned.isInSync)
     #expect(try world.run().isInSync)
     planned = try world.plan().report
-    #expect(planned.counts.planned == 0 && planned.isInSync)
+    #expect(planned.counts.planned.all == 0 && planned.isInSync)
   }
 
   /// Where nothing may be deleted a plan tells the conflicts of the pass, and counts no bytes for them.
@@ -276,7 +276,7 @@ import Testing
     let world = try world(20, turned: 1)
     world.end.isComplete = false
     let (planned, actions) = try world.plan()
-    #expect(actions.isEmpty && planned.counts.planned == 0 && planned.bytes.planned == 0)
+    #expect(actions.isEmpty && planned.counts.planned.all == 0 && planned.bytes.planned == 0)
     #expect(planned.counts.conflict == 1 && planned.counts.held == 0 && planned.counts.waiting == 0)
     #expect(try world.run().problems.map(\.message) == planned.problems.map(\.message))
   }

@@ -24,7 +24,7 @@ import Testing
     #expect(report.isInSync)
     #expect(report.counts.fetched == 3)
     #expect(report.counts.wanted == 3)
-    #expect(report.counts.planned == 3)
+    #expect(report.counts.planned.all == 3)
     #expect(report.counts.inPlace == 3)
     #expect(report.bytes.wanted == 6)
     #expect(report.bytes.received == 6)
@@ -48,7 +48,7 @@ import Testing
     let report = try world.run()
     #expect(report.isInSync)
     #expect(report.counts.current == 4)
-    #expect(report.counts.planned == 0)
+    #expect(report.counts.planned.all == 0)
     #expect(world.server.requests.isEmpty)
     #expect(world.folder.count(.install) == installs)
     #expect(world.folder.count(.makePartial) == 4)
@@ -64,7 +64,7 @@ import Testing
     #expect(actions.map(\.path) == ["a".path, "Release".path])
     #expect(actions.map(\.kind) == [.fetch, .fetch])
     #expect(actions.map(\.phase) == [.payload, .index])
-    #expect(report.counts.planned == 2)
+    #expect(report.counts.planned.all == 2)
     #expect(world.files.isEmpty)
     #expect(world.ledger.contents.rows == before.rows)
     #expect(world.server.requests.isEmpty)
@@ -366,7 +366,7 @@ import Testing
     #expect(world.text("a/c") == "two")
     #expect(report.isInSync)
     #expect(report.counts.fetched == 2)
-    #expect(report.counts.planned == 2)
+    #expect(report.counts.planned.all == 2)
     #expect(world.trash == ["file"])
     #expect(world.row("a") == nil)
     #expect(try world.plan().actions.isEmpty)
@@ -386,7 +386,7 @@ import Testing
     #expect(report.counts.conflict == 1)
     #expect(report.counts.failed == 0)
     #expect(report.problems.map(\.code) == ["foreign-file"])
-    #expect(report.counts.planned == 1 && report.bytes.planned == 3)
+    #expect(report.counts.planned.all == 1 && report.bytes.planned == 3)
   }
 
   @Test func aFileEditedMeanwhileGoesToTheTrash() throws {
@@ -405,7 +405,7 @@ import Testing
     #expect(world.text("a") == "new")
     #expect(world.trash == ["mine"])
     #expect(report.counts.replaced == 1)
-    #expect(report.counts.planned == 1 && report.bytes.planned == 3)
+    #expect(report.counts.planned.all == 1 && report.bytes.planned == 3)
     #expect(report.isInSync)
   }
 

@@ -203,7 +203,7 @@ import Testing
     world.folder.delete("sub/c".path)
     let report = try world.repair([itself("sub"), itself("sub/c"), Region("sub".path, .children)])
     #expect(world.server.urls == [World.host + "sub/c"] && report.report.counts.restored == 1)
-    #expect(report.report.counts.wanted == 1 && report.report.counts.planned == 1)
+    #expect(report.report.counts.wanted == 1 && report.report.counts.planned.all == 1)
     world.folder.edit("a".path, "mine".bytes)
     let again = try world.repair([itself("a"), Region(nil, .children)])
     #expect(world.server.urls == [World.host + "a"] && again.report.counts.replaced == 1)
@@ -251,7 +251,7 @@ import Testing
     #expect(try !world.run().isInSync)
     let facts = world.ledger.contents.facts
     #expect(facts[.entriesCurrent] == "2" && facts[.entriesWanted] == "3")
-    #expect(try world.repair([.everything]).report.counts.planned == 0)
+    #expect(try world.repair([.everything]).report.counts.planned.all == 0)
     #expect(world.ledger.contents.facts[.entriesCurrent] == "2")
     #expect(world.ledger.contents.facts[.bytesCurrent] == facts[.bytesCurrent])
   }

@@ -25,14 +25,14 @@ import Testing
     #expect(report.report.counts.restored == 1 && !report.needsPass)
     #expect(world.server.urls == [World.host + "sub/c"])
     #expect(world.ledger.contents.events.last?.code == "restored")
-    #expect(try world.repair([itself("sub/c")]).report.counts.planned == 0)
+    #expect(try world.repair([itself("sub/c")]).report.counts.planned.all == 0)
   }
 
   @Test func whatIsAsRecordedCostsNothing() throws {
     let world = try world()
     let before = world.ledger.contents
     let report = try world.repair([.everything])
-    #expect(report.report.counts.planned == 0 && !report.needsPass && world.server.urls.isEmpty)
+    #expect(report.report.counts.planned.all == 0 && !report.needsPass && world.server.urls.isEmpty)
     #expect(world.ledger.contents == before)
   }
 
@@ -131,7 +131,7 @@ import Testing
     #expect(try world.ledger.events(path: "a".path, limit: 1).map(\.detail) == ["its mode was 600"])
     #expect(world.server.urls.isEmpty && !report.needsPass)
     #expect(world.log.done == ["restored a"] && world.ledger.contents.facts[.repair] == "1 restored")
-    #expect(try world.repair([.everything]).report.counts.planned == 0)
+    #expect(try world.repair([.everything]).report.counts.planned.all == 0)
   }
 
   @Test(arguments: [PassPolicy.LocalChanges.keep, .report]) func aModeIsLeftWhereLocalChangesAre(
@@ -150,7 +150,7 @@ import Testing
     world.folder.write("sub/foreign".path, "user's".bytes)
     let report = try world.repair([itself("foreign"), Region("sub".path, .tree)])
     #expect(world.text("foreign") == "user's" && world.text("sub/foreign") == "user's")
-    #expect(!report.needsPass && report.report.counts.planned == 0)
+    #expect(!report.needsPass && report.report.counts.planned.all == 0)
   }
 
   @Test func onlyItsRegionsAreTouched() throws {
@@ -199,7 +199,7 @@ import Testing
     world.folder.delete("a".path)
     let report = try world.repair([itself("a"), Region("sub".path, .tree)])
     #expect(world.text("a") == nil && world.server.urls.isEmpty && !report.needsPass)
-    #expect(try world.repair([.everything]).report.counts.planned == 0)
+    #expect(try world.repair([.everything]).report.counts.planned.all == 0)
   }
 
   @Test func aSourceThatIsGoneAsksForAPass() throws {

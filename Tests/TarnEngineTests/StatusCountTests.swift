@@ -84,18 +84,19 @@ import Testing
     // The same bytes at another time.
     world.folder.edit("a".path, "text of a".bytes)
     let (plan, actions) = try world.plan()
-    #expect(plan.counts.planned == 2 && plan.counts.recorded == 1 && plan.counts.asked == 1)
+    let planned = plan.counts.planned
+    #expect(planned.all == 2 && planned.recorded == 1 && planned.asked == 1)
     #expect(plan.counts.toChange == 0 && plan.isInSync)
     #expect(actions.map(\.isRecorded) == [true, false] && plan.counts.current + 2 == plan.counts.wanted)
     world.want("e", "text of e")
     world.folder.delete("b".path)
     let report = try world.run()
     let counts = report.counts
-    #expect(counts.toChange == 2 && counts.current + counts.planned == counts.wanted)
+    #expect(counts.toChange == 2 && counts.current + counts.planned.all == counts.wanted)
     #expect(counts.adopted == 0 && counts.revalidated == 2 && counts.fetched == 1 && counts.restored == 1)
     #expect(report.isInSync && counts.inPlace == counts.wanted)
     #expect(try status(world).entries.current == 5 && status(world).entries.pending == 0)
-    #expect(try world.plan().report.counts.recorded == 0)
+    #expect(try world.plan().report.counts.planned.recorded == 0)
   }
 
   /// Nobody would hear that anything is fetched.
@@ -119,7 +120,7 @@ import Testing
     world.folder.changeMode(try #require(world.folder.open("a".path)))
     let (plan, actions) = try world.plan()
     let isChange = changes == .restore
-    #expect(plan.counts.toChange == (isChange ? 1 : 0) && plan.counts.recorded == (isChange ? 0 : 1))
+    #expect(plan.counts.toChange == (isChange ? 1 : 0) && plan.counts.planned.recorded == (isChange ? 0 : 1))
     #expect(actions.map(\.kindToTell) == [isChange ? .restore : .adopt])
     #expect(try world.run().counts.restored == (isChange ? 1 : 0))
   }

@@ -273,6 +273,26 @@ import Testing
     // The report of the pass that ran beside that look.
     try ledger.apply([.problem(problem(2))])
     #expect(try ledger.problem(name: [1])?.attempts == 2)
+    #expect(try ledger.problem(name: [1])?.seen == moment(3))
+    withExtendedLifetime(scratch) {}
+  }
+
+  /// A repair met it first, and reports it between the two times that the pass does.
+  @Test(arguments: Subject.allCases) func aProblemOfAPassAndARepairIsCountedOnce(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    func problem(_ time: Int64, _ code: String = "code") -> Problem {
+      Problem(name: [1], kind: .failed, code: code, message: "", seen: moment(time))
+    }
+    try ledger.apply([.problem(problem(1).asLooked)])
+    for _ in 1...2 {
+      try ledger.apply([.problem(problem(2))])
+      try ledger.apply([.problem(problem(1).asLooked)])
+      #expect(try ledger.problem(name: [1])?.attempts == 1)
+      #expect(try ledger.problem(name: [1])?.seen == moment(2))
+    }
+    try ledger.apply([.problem(problem(1, "other"))])
+    #expect(try ledger.problem(name: [1])?.code == "other")
+    #expect(try ledger.problem(name: [1])?.seen == moment(2))
     withExtendedLifetime(scratch) {}
   }
 

@@ -146,6 +146,22 @@ import Testing
     }
   }
 
+  /// A plan is read on while the stage takes over a part of it.
+  @Test(arguments: Subject.allCases) func actionsAreReadBeyondAClear(_ subject: Subject) throws {
+    let stage = try make(subject)
+    for number in 0..<500 {
+      let phase: Action.Phase = number.isMultiple(of: 5) ? .payload : .deletion
+      try stage.add(Action(.delete, phase: phase, path: path("\(1000 + number)"), row: row(path("a"))))
+    }
+    let deletions = try stage.actions().drain().filter { $0.phase == .deletion }
+    let former = try stage.actions()
+    try stage.clear()
+    while let action = try former.next() {
+      if action.phase == .deletion { try stage.add(action) }
+    }
+    #expect(try stage.actionCount() == 400 && stage.actions().drain() == deletions)
+  }
+
   @Test func theFileHasNoNameWhileItIsUsed() throws {
     try write(Array("left over".utf8), to: file)
     try write(Array("left over".utf8), to: file + "-journal")

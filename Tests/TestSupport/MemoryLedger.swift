@@ -200,9 +200,12 @@ extension MemoryLedger.State {
 
   private mutating func note(_ problem: Problem) {
     var noted = problem
-    if let known = problems[problem.name], known.code == problem.code {
-      noted.since = known.since
-      noted.attempts = known.attempts + (known.seen < problem.seen ? problem.attempts : 0)
+    if let known = problems[problem.name] {
+      noted.seen = max(known.seen, problem.seen)
+      if known.code == problem.code {
+        noted.since = known.since
+        noted.attempts = known.attempts + (known.seen < problem.seen ? problem.attempts : 0)
+      }
     }
     problems[problem.name] = noted
   }

@@ -104,7 +104,7 @@ struct AgentObserver: PassObserver {
       agent.begunJournal(mirror)
       change { $0.hasLooked = true }
       agent.wake()
-      if report.counts.toChange + report.counts.asked > 0 { log(.info, PassWords.planned(report)) }
+      if report.counts.toChange + report.counts.planned.asked > 0 { log(.info, PassWords.planned(report)) }
       return
     case .action: return
     case .done(let code, let path, let bytes):

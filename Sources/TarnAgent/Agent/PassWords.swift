@@ -147,13 +147,15 @@ package struct PassWords: Sendable {
 extension PassCounts {
   /// The wanted entries that a plan found in place, including those it only has to record or to ask the
   /// server about.
-  package var there: Int { current + recorded + asked }
+  package var there: Int { current + planned.recorded + planned.asked }
 
   /// The entries to ask about, `, 2 to ask the server about`; empty when there are none.
-  package var toAsk: String { asked > 0 ? ", \(Units.grouped(asked)) to ask the server about" : "" }
+  package var toAsk: String {
+    planned.asked > 0 ? ", \(Units.grouped(planned.asked)) to ask the server about" : ""
+  }
 
   /// The words for a plan without a change. Entries to ask the server about may still change.
-  package var noChange: String { asked > 0 ? "no change known" : Self.noChanges }
+  package var noChange: String { planned.asked > 0 ? "no change known" : Self.noChanges }
 }
 
 extension [Action.Kind: Int] {

@@ -212,7 +212,8 @@ package enum LedgerChange: Sendable, Equatable {
   case dropPartial(RelativePath)
   indirect case trash(TrashRow)
   case dropTrash(name: String)
-  /// Inserts a problem. A known one of the same name and code keeps `since`, gets the new `seen`, and adds up the attempts.
+  /// Inserts a problem. A known one of the same name and code keeps `since` and adds up the attempts of later moments; `seen` never
+  /// goes back.
   indirect case problem(Problem)
   /// - Parameter isUnwanted: true when the feed no longer names the entry, so that nothing was solved.
   case dropProblem(name: [UInt8], isUnwanted: Bool = false)

@@ -116,9 +116,9 @@ struct Plan {
   }
 
   private mutating func count(_ action: Action, _ more: Int) {
-    counts.planned += more
-    if action.isRecorded { counts.recorded += more }
-    if action.kind == .revalidate { counts.asked += more }
+    counts.planned.all += more
+    if action.isRecorded { counts.planned.recorded += more }
+    if action.kind == .revalidate { counts.planned.asked += more }
   }
 
   /// Removes an action from the counts, because it is decided again.
@@ -130,7 +130,7 @@ struct Plan {
 
   /// Counts the blocked entries like any other, because the files in their way may go.
   mutating func admitBlocked() {
-    counts.planned += work.blocked.count
+    counts.planned.all += work.blocked.count
     bytes.planned.addSaturated(work.blocked.bytes)
     work.unknownSizes += work.blocked.unknown
     work.blocked = (0, 0, 0)

@@ -12,7 +12,7 @@ final class PlanWriter {
   private var told: Set<[UInt8]> = []
   /// Called with each decision.
   var onDecision: ((Finding) -> Void)?
-  /// True once the deletions have been carried out.
+  /// True once paths are decided again.
   private var isAgain = false
   /// The time that hashing has taken so far.
   private(set) var hashedFor = Duration.zero
@@ -30,10 +30,15 @@ final class PlanWriter {
     self.plan.partials = Unsettled(try pass.ports.ledger.partials().map(\.path))
   }
 
-  /// Decides again about paths that were not as a plan saw them. The stage then holds only these.
+  /// Decides again about paths that were not as a plan saw them. The stage then holds these, and the deletions that it held, which
+  /// are judged and carried out after them.
   func replan(_ actions: [Action]) throws {
     isAgain = true
+    let former = try pass.ports.stage.actions()
     try pass.ports.stage.clear()
+    while let action = try former.next() {
+      if action.phase == .deletion { try pass.ports.stage.add(action) }
+    }
     for action in actions {
       guard let entry = action.entry else { continue }
       plan.withdraw(action)
@@ -161,7 +166,9 @@ final class PlanWriter {
   }
 
   func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
-    let problem = Problem(name: name, kind: kind, code: code, message: message, seen: plan.started)
+    // A path that is decided again is seen then: a look that began before says nothing about it.
+    let seen = isAgain ? pass.ports.now : plan.started
+    let problem = Problem(name: name, kind: kind, code: code, message: message, seen: seen)
     plan.old.keep(name)
     var isNew = true
     if told.count < PassReport.mostProblems {

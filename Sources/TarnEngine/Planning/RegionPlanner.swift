@@ -9,6 +9,8 @@ final class RegionPlanner {
   /// True to only count what is in place. Failed entries are then not retried.
   private let onlyCounts: Bool
   private(set) var findings = Findings()
+  /// The problems in the ledger before the look, by name. A look ends no others, for they were met since.
+  let known: [[UInt8]: Problem]
   /// The regions that were read because something above them was gone.
   private var widened: [Region] = []
   /// The paths that are not as recorded, when several regions are read, which may lie in one another. `nil` for a single region.
@@ -27,19 +29,21 @@ final class RegionPlanner {
     /// True when a row's file is gone and nothing wants it. Only a pass, which has read the feed, drops such a row; of a window's
     /// rows only those that have expired.
     var hasForgettable = false
-    /// The names of problems that only a pass may end.
-    var leftToPasses: Set<[UInt8]> = []
+    /// The names of known problems whose paths are as the manifest wants them.
+    var settled: Set<[UInt8]> = []
     /// The wanted files that are as they were left.
     var asLeft: (count: Int, bytes: UInt64) = (0, 0)
     /// The time that reading took, without hashing.
     var lookTime = Duration.zero
   }
 
+  /// - Parameter problems: those in the ledger, read before the catalog was opened.
   init(
     _ pass: Pass, _ folder: any FolderReading, _ catalog: any CatalogReading, since: TransferEngine.History,
-    started: Timestamp, onlyCounts: Bool
+    started: Timestamp, problems: [Problem] = [], onlyCounts: Bool
   ) {
     (self.catalog, self.onlyCounts) = (catalog, onlyCounts)
+    known = Dictionary(problems.map { ($0.name, $0) }) { $1 }
     let policy = pass.request.policy
     var plan = Plan(
       pass.ports.stage, policy: catalog.isWindow ? policy.ofWindow : policy, deletions: .none,
@@ -128,6 +132,7 @@ final class RegionPlanner {
     if writer.takeFailure(finding) { return }
     // The file is as it was left. Only a pass asks whether it is still wanted.
     if let row = finding.row, finding.mark == nil {
+      settle(finding)
       guard finding.entry?.isRefused == false, finding.refusal == nil,
         PlanWriter.isWanted(finding.decision)
       else { return }
@@ -144,6 +149,7 @@ final class RegionPlanner {
   /// Notes what a decision means for the repair. A recorded file that is as recorded, or is restored so, is as the last pass left
   /// it.
   private func note(_ finding: Finding) {
+    settle(finding)
     switch finding.decision {
     case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
     case .action(let action) where action.kind == .adopt && action.row != nil: break
@@ -165,10 +171,43 @@ final class RegionPlanner {
     guard isNew || onlyCounts else { return false }
     guard let problem = try ports.ledger.problem(name: finding.path.bytes) else { return isNew }
     guard onlyCounts && problem.kind == .failed || isNew && !problem.isOfFolder else { return false }
-    // Its problem stands, and a pass has to look.
-    findings.leftToPasses.insert(finding.path.bytes)
+    // A pass has to look.
     findings.isUnsettled = findings.isUnsettled || onlyCounts
     return true
+  }
+
+  // MARK: Problems that are over
+
+  /// Notes whether the problem of an entry is over. One that is not as the manifest wants it keeps its problem: only who brings it
+  /// learns more.
+  private func settle(_ finding: Finding) {
+    let name = finding.path.bytes
+    guard !known.isEmpty, let problem = known[name], finding.entry != nil else { return }
+    let isOver =
+      switch finding.decision {
+      case .current, .kept: finding.refusal == nil
+      // Only its server knows the wanted version.
+      case .action(let action) where action.kind == .revalidate: finding.refusal == nil && problem.isOfFolder
+      default: false
+      }
+    if isOver { findings.settled.insert(name) } else { findings.settled.remove(name) }
+  }
+
+  /// Returns whether a problem that the ledger had before the look is over. Then its path is as the manifest wants it, or the
+  /// manifest does not name it and nothing is left of the cause.
+  func isOver(_ problem: Problem, at path: RelativePath) throws -> Bool {
+    if findings.settled.contains(problem.name) { return true }
+    guard try catalog.entry(path) == nil else { return false }
+    do throws(FolderFailure) {
+      guard let present = try writer.folder.look(path) else { return true }
+      guard present.kind == .directory, problem.code != Problem.leftoverCode else { return false }
+      // It could not be read.
+      let contents = writer.folder.scan(Region(path, .children))
+      while try contents.next() != nil {}
+      return true
+    } catch {
+      return false
+    }
   }
 }
 

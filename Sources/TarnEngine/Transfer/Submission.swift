@@ -40,6 +40,8 @@ final class Submission {
   private var stuck: [RelativePath: String] = [:]
   /// The actions whose paths were not as the plan saw them, to be decided again: at most `mostStale`.
   private(set) var stale: [Action] = []
+  /// True when nothing is decided again after this plan.
+  private var isLast = false
 
   /// The bytes that need not be fetched.
   private struct BytesAtHand {
@@ -76,8 +78,10 @@ final class Submission {
   }
 
   /// Continues with another plan, once the first has ended.
-  func renew(_ plan: Plan) throws {
-    since = plan.since
+  ///
+  /// - Parameter isLast: true when what is stale after it is only reported.
+  func renew(_ plan: Plan, isLast: Bool) throws {
+    (since, self.isLast) = (plan.since, isLast)
     self.plan = try PlanReader(plan)
     stale = []
     atHand = try BytesAtHand(unrecorded, of: client)
@@ -93,8 +97,11 @@ final class Submission {
     account.report(Problem(changedMeanwhile: action.path, seen: client.now))
   }
 
-  /// Returns whether an index waits for files that are decided again: it names what is there.
-  func mustWait(_ action: Action) -> Bool { action.phase != .payload && !isUrgent && !stale.isEmpty }
+  /// Returns whether an index waits for files that are decided again: it names what is there. A file that never rests is one that
+  /// failed, and holds up nothing.
+  func mustWait(_ action: Action) -> Bool {
+    action.phase != .payload && !isUrgent && !stale.isEmpty && !isLast
+  }
 
   /// Returns whether the path is as the plan saw it, and the manifest still wants what the plan brings. A path that nobody else can
   /// have changed is not checked.

@@ -99,8 +99,8 @@ package final class TransferEngine: Sendable {
   }
 
   /// Continues with another plan for the client of one that has ended. The results of both are reported together.
-  func resubmit(_ plan: Plan, after transfers: Transfers) throws -> Transfers {
-    try transfers.submission.renew(plan)
+  func resubmit(_ plan: Plan, after transfers: Transfers, isLast: Bool) throws -> Transfers {
+    try transfers.submission.renew(plan, isLast: isLast)
     return submit(Transfers(transfers.submission))
   }
 

@@ -6,12 +6,7 @@ package struct PassCounts: Sendable, Equatable {
   /// The entries of the feed after filters, including refused ones.
   package var wanted = 0
   package var current = 0
-  /// The planned entries, including the next two.
-  package var planned = 0
-  /// The planned entries that only the ledger has to record: Tarn's files, with unchanged bytes.
-  package var recorded = 0
-  /// The planned entries about which the server is asked.
-  package var asked = 0
+  package var planned = Planned()
   package var fetched = 0
   package var updated = 0
   package var restored = 0
@@ -38,10 +33,20 @@ package struct PassCounts: Sendable, Equatable {
 
   package init() {}
 
+  /// The planned entries.
+  package struct Planned: Sendable, Equatable {
+    /// All of them, including the next two.
+    package var all = 0
+    /// Those that only the ledger has to record: Tarn's files, with unchanged bytes.
+    package var recorded = 0
+    /// Those about which the server is asked.
+    package var asked = 0
+  }
+
   private static let all: [any WritableKeyPath<PassCounts, Int> & Sendable] = [
-    \.wanted, \.current, \.planned, \.fetched, \.updated, \.restored, \.replaced, \.adopted, \.copied,
+    \.wanted, \.current, \.planned.all, \.fetched, \.updated, \.restored, \.replaced, \.adopted, \.copied,
     \.revalidated, \.deleted, \.forgotten, \.unlisted, \.excluded, \.kept, \.failed, \.refused,
-    \.conflict, \.held, \.waiting, \.recorded, \.asked,
+    \.conflict, \.held, \.waiting, \.planned.recorded, \.planned.asked,
   ]
 
   /// Adds the difference of `more` and `before`.
@@ -55,7 +60,7 @@ package struct PassCounts: Sendable, Equatable {
   }
 
   /// The planned changes, as far as they are known.
-  package var toChange: Int { planned - recorded - asked }
+  package var toChange: Int { planned.all - planned.recorded - planned.asked }
 
   /// The wanted entries that are not in place.
   package var wanting: Int { failed + refused + conflict + waiting }

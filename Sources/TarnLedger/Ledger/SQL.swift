@@ -43,7 +43,7 @@ enum SQL {
       attempts = CASE
         WHEN code = excluded.code THEN attempts + (seen < excluded.seen) * excluded.attempts
         ELSE excluded.attempts END,
-      kind = excluded.kind, code = excluded.code, message = excluded.message, seen = excluded.seen
+      kind = excluded.kind, code = excluded.code, message = excluded.message, seen = max(seen, excluded.seen)
     """
 
   static let dropProblems = "DELETE FROM problems WHERE seen < ? RETURNING name, kind"
