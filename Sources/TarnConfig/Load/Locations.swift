@@ -103,7 +103,7 @@ enum FeedRule {
 
   static func refusePassword(_ text: String, hint: String) throws(Refusal) {
     guard !Redaction.carriesUser(text) else {
-      throw Refusal(.urlWithPassword, "carries a user name or a password in its URL", hint: hint)
+      throw Refusal(.urlWithPassword, "contains a user name or a password in its URL", hint: hint)
     }
   }
 }

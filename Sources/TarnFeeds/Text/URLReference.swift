@@ -148,7 +148,7 @@ struct URLReference: Equatable {
       return "its URL begins with '\(name):', and Tarn fetches over \(URLScheme.remote) only"
     }
     if host.contains(UInt8(ascii: "@")) {
-      return "its URL carries a user name or a password; write them into a file for --netrc or --header-file"
+      return "its URL contains a user name or a password; write them into a file for --netrc or --header-file"
     }
     if host.isEmpty || host.first == UInt8(ascii: ":") { return "its URL names no host" }
     // This may be a user name, and a password with a slash in it.
