@@ -51,7 +51,8 @@ enum FeedText {
     let isWhole = Percent.completed(Array(rest.utf8)).elementsEqual(rest.utf8)
     guard rest.hasPrefix("/"), isWhole, !path.contains(0) else {
       throw PassFailure(
-        .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' is no local file",
+        .usage, code: "feed-not-understood",
+        "'\(Printable.escape(Redaction.value(text)))' is not a local file",
         hint: "write file:///absolute/path, with %XX escapes that are complete")
     }
     return path

@@ -63,7 +63,7 @@ public final class TestServer: Sendable {
         }
         .bind(host: "127.0.0.1", port: 0).get()
     } catch {
-      throw TestKitError("no port of 127.0.0.1 can be listened at: \(error)")
+      throw TestKitError("cannot listen on any port of 127.0.0.1: \(error)")
     }
     port = channel.localAddress?.port ?? 0
   }

@@ -65,7 +65,7 @@ enum FeedRule {
     }
     guard known.isRemote else {
       guard rest.hasPrefix("/") || rest.hasPrefix("localhost/") else {
-        throw Refusal(.badValue, "is no local file", hint: "write file:///absolute/path")
+        throw Refusal(.badValue, "is not a local file", hint: "write file:///absolute/path")
       }
       return text
     }

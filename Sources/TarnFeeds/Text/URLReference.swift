@@ -154,7 +154,7 @@ struct URLReference: Equatable {
     // This may be a user name, and a password with a slash in it.
     let isBracket = host.contains(UInt8(ascii: "["))
     let port = isBracket ? [] : host.split(separator: UInt8(ascii: ":")).dropFirst().last ?? []
-    guard port.allSatisfy(\.isASCIIDigit) else { return "its URL's port is no number" }
+    guard port.allSatisfy(\.isASCIIDigit) else { return "its URL's port is not a number" }
     return host.contains(UInt8(ascii: "%")) ? "'\(Printable.escape(host))' is no name of a host" : nil
   }
 
