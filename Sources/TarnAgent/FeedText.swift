@@ -4,7 +4,7 @@ import TarnEngine
 import TarnFeeds
 
 /// A FEED as users write it: it has a scheme, begins with `/`, `./` or `../`, or is `-`.
-enum FeedText {
+package enum FeedText {
   /// - Throws: `usage` with the accepted forms.
   static func parse(_ text: String, workingDirectory: String) throws(PassFailure) -> FeedLocation {
     if text == "-" { return .standardInput }
@@ -18,7 +18,7 @@ enum FeedText {
   }
 
   /// True for a path; a bare word is the name of a mirror.
-  static func isPath(_ text: String) -> Bool {
+  package static func isPath(_ text: String) -> Bool {
     text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../")
   }
 

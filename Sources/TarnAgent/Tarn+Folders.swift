@@ -304,7 +304,7 @@ extension Tarn {
       return try FolderHome.inspect(folder: path, state: state)
     } catch  where error.code == .exists {
       let (setting, place) =
-        name.map { ("'state'", " of [mirror.\(Printable.escape($0))]") } ?? ("--state", "")
+        name.map { ("'state'", " of \(TOMLText.mirror($0))") } ?? ("--state", "")
       let others = FolderHome.hasOwnDirectory(path) ? "" : ", or give the one it has"
       throw PassFailure(
         .usage, code: "state-elsewhere", "\(error.message): \(setting)\(place) cannot move it",

@@ -74,7 +74,7 @@ extension Tarn {
     if row.size == placed.identity.size, try trash.digest(of: name, algorithm)?.0 == placed.digest { return }
     let keep =
       configured.map {
-        "local-changes = \"keep\" below [mirror.\(Printable.escape($0.name))] of the settings"
+        "local-changes = \"keep\" below \(TOMLText.mirror($0.name)) of the settings"
       }
       ?? "tarn sync --local-changes keep \(ShellWord.quote(mirror.home.folder))"
     throw PassFailure(

@@ -347,19 +347,7 @@ package final class ControlClient: Sendable {
     channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
   }
 
-  /// RFC 3986 2.3: all bytes but the unreserved characters as `%HH`.
   private static func encoded(_ text: String) -> String {
-    let digits = Array("0123456789ABCDEF".utf8)
-    var bytes: [UInt8] = []
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-        UInt8(ascii: "~"):
-        bytes.append(byte)
-      default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    String(decoding: Percent.encode(text.utf8, keeping: Percent.unreserved), as: UTF8.self)
   }
 }

@@ -37,14 +37,14 @@ extension Pass {
     }
     if request.isAsLeft?() == true { return .unchanged(same, .watched) }
     enter(.planning)
-    if try standing(folder) == known.standing { return .unchanged(same, .scanned) }
+    if try fingerprint(of: folder) == known.fingerprint { return .unchanged(same, .scanned) }
     // Only the entries say what has to be done.
     enter(.reading)
     return .document(try sent ?? reader.open(request.feed))
   }
 
   /// Returns the fingerprint of the folder now. `nil` when a part of it cannot be read.
-  private func standing(_ folder: any FolderReading) throws -> FolderFingerprint? {
+  private func fingerprint(of folder: any FolderReading) throws -> FolderFingerprint? {
     try FolderFingerprint.of(ports.ledger.recorded(), folder.scan()) {
       try stop.throwIfSet()
     }
@@ -76,14 +76,14 @@ extension Pass {
     guard end.expires == nil, !plan.feed.asksForEach,
       !plan.isWindow || request.policy.window.maxAge == nil
     else { return nil }
-    var standing = plan.left
-    standing.rows = try ports.ledger.rowCount()
+    var fingerprint = plan.left
+    fingerprint.rows = try ports.ledger.rowCount()
     // Every wanted entry must have a row. Otherwise only what was left may have one.
-    guard standing.rows == report.counts.inPlace + plan.left.rows else { return nil }
+    guard fingerprint.rows == report.counts.inPlace + plan.left.rows else { return nil }
     guard let text = document.digest else { return nil }
     var record = FeedRecord(
       validators: FeedValidators(head), url: head.url, text: text,
-      settings: settings, read: report.started, standing: standing, format: report.format,
+      settings: settings, read: report.started, fingerprint: fingerprint, format: report.format,
       isComplete: report.isComplete, isWindow: report.isWindow, incompleteReason: report.incompleteReason,
       refreshSeconds: report.refreshSeconds)
     // The source of the counts is not recorded.

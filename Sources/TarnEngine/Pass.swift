@@ -117,7 +117,10 @@ package struct Pass {
       try request.choosesOthers ? MirrorRecord(ports.ledger) : nil
     }
     do throws(PassFailure) {
-      return try runToEnd(folder, over: before)
+      let report = try runToEnd(folder, over: before)
+      // `tarn status` reads it, and the next repair or pass mends it.
+      try? recordRepairPending()
+      return report
     } catch {
       let failure = error
       var changes = PassProgress.Snapshot.noChanges

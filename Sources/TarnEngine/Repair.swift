@@ -129,12 +129,20 @@ extension Pass {
     ports.engine.beginBringing(pending)
     var rest = RepairPending()
     defer { ports.engine.endBringing(pending, left: rest) }
-    if ports.engine.pass == nil {
-      try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending)])
-    }
+    try recordRepairPending()
     let isSuperseded = try carryOut(writer, in: folder, priority: .urgent, into: &report)
     rest = left(report)
     return isSuperseded
+  }
+
+  /// Records what repairs still have to bring, if the ledger has it otherwise. A running pass records that itself, and calls this once
+  /// it has ended: a repair that ended while the pass was recording left it to the pass.
+  func recordRepairPending() throws {
+    try ports.engine.repairLock.withLock {
+      let pending = ports.engine.repairPending
+      guard ports.engine.pass == nil, try ports.ledger.fact(.repairPending) != pending else { return }
+      try ports.ledger.applyVolatile([.fact(.repairPending, pending)])
+    }
   }
 
   /// Records the results for the regions in the ledger.

@@ -185,16 +185,24 @@ public struct BackgroundSession: Sendable, Hashable {
     DownloadTask(number: number, session: self, wasThere: true)
   }
 
-  /// A snapshot holds the state of all tasks at one instant.
+  /// A snapshot holds the state of all tasks. More than 10,000 tasks are read in parts, each at an instant of its own.
   public struct Snapshot: Sendable {
-    /// The snapshot includes all events up to this number. `events(after:)` continues from it without a gap and without duplicates.
+    /// All parts include the events up to this number. `events(after:)` continues from a snapshot without a gap and without
+    /// duplicates.
     public var asOf: Int64
     /// These are the tasks of the session, in the order in which they were added.
     public var tasks: [DownloadTask.Status]
+    /// The parts in their order, each with the number of its last task, and of the last event that it includes.
+    var parts: [(last: Int64, asOf: Int64)] = []
+
+    /// Returns whether the snapshot shows what the event tells. A part may include events after `asOf`.
+    public func includes(_ event: DownloadEvent) -> Bool {
+      let part = event.task.flatMap { task in parts.first { task.number <= $0.last } }
+      return event.number <= part?.asOf ?? asOf
+    }
   }
 
-  /// Returns the state of all tasks. More than 10,000 tasks are read in parts. Events after `asOf` may then be included in a later
-  /// part already.
+  /// Returns the state of all tasks. It asks the agent once for each 10,000 of them.
   public func snapshot() async throws(TarnError) -> Snapshot {
     var snapshot = Snapshot(asOf: 0, tasks: [])
     var after: Int64 = 0
@@ -203,7 +211,9 @@ public struct BackgroundSession: Sendable, Hashable {
       let page = try await agent.ask { try $0.tasks(of: identifier, after: last) }
       if after == 0 { snapshot.asOf = page.asOf }
       snapshot.tasks += page.tasks.map { DownloadTask.Status($0, self) }
-      guard page.hasMore, let next = page.tasks.last?.task.number else { return snapshot }
+      guard let next = page.tasks.last?.task.number else { return snapshot }
+      snapshot.parts.append((next, page.asOf))
+      guard page.hasMore else { return snapshot }
       after = next
     }
   }

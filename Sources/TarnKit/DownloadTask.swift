@@ -162,8 +162,9 @@ public struct DownloadTask: Sendable, Hashable {
     try await session.order(order)
   }
 
-  /// Continues with another URL, for instance when a signed one has expired. The partial file stays as long as the server still has
-  /// the same version. The task is still identified by the URL that it was added with.
+  /// Continues with another URL, for instance when a signed one has expired. If it differs in its query alone, the agent goes on
+  /// from the partial file while the server has the same version. With another scheme, host, port or path the task begins anew,
+  /// unless it has a digest. The task is still identified by the URL that it was added with.
   ///
   /// - Parameters:
   ///   - url: the new URL; `nil` for the same one.

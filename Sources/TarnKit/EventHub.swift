@@ -20,7 +20,7 @@ final class EventHub: Sendable {
     let number: UInt64
     var stream: NewsStream?
     var readers: [Key: [UInt64]] = [:]
-    /// The number of the last event that the connection brought, by session.
+    /// The number of the last event that the connection brought, or the one that it began after, by session.
     var reached: [String: Int64] = [:]
   }
 
@@ -162,7 +162,11 @@ final class EventHub: Sendable {
     let wakes = state.withLock { state -> [EventQueue.Wake] in
       guard let link = state.link, link.number == number else { return [] }
       if let failure = news.failure { return state.finish(news.session, TarnError(failure)) }
-      if let passed = news.passed { return state.skip(to: passed, news.session) }
+      if let passed = news.passed {
+        // The session was made anew under its name, and its events begin before the reader's place.
+        let isAnew = passed < link.reached[news.session] ?? 0
+        return state.skip(to: passed, news.session, isAnew: isAnew)
+      }
       guard let event = news.event else { return [] }
       // What was dropped may have been the end of any task.
       let wakes = event.code == .eventsLost ? state.skip(to: event.number, news.session, ofTasks: true) : []
@@ -235,6 +239,7 @@ extension EventHub.State {
       guard !queue.isLeftOut else { continue }
       link.readers[EventHub.Key(session: session, task: queue.task), default: []].append(reader)
     }
+    link.reached = places
     return (link, places.map { SessionPlace($0.key, after: $0.value) }.sorted { $0.session < $1.session })
   }
 
@@ -257,16 +262,19 @@ extension EventHub.State {
 
   /// Takes the readers of a session past events that are gone. Readers of single tasks look at their task again.
   ///
-  /// - Parameter ofTasks: true to leave out the readers of the whole session, which get an event about it.
+  /// - Parameters:
+  ///   - ofTasks: true to leave out the readers of the whole session, which get an event about it.
+  ///   - isAnew: true to take them back, in a session that was made anew.
   fileprivate mutating func skip(
-    to number: Int64, _ session: String, ofTasks: Bool = false
+    to number: Int64, _ session: String, ofTasks: Bool = false, isAnew: Bool = false
   ) -> [EventQueue.Wake] {
     guard let link else { return [] }
     self.link?.reached[session] = number
     let keys = link.readers.keys.filter { $0.session == session && ($0.task != nil || !ofTasks) }
     var wakes: [EventQueue.Wake] = []
     for reader in keys.flatMap({ link.readers[$0] ?? [] }) {
-      if let wake = queues[reader]?.skip(to: number) { wakes.append(wake) }
+      let wake = isAnew ? queues[reader]?.goBack(to: number) : queues[reader]?.skip(to: number)
+      if let wake { wakes.append(wake) }
       if let queue = queues[reader], queue.isLeftOut { leaveOut(reader, queue) }
     }
     return wakes

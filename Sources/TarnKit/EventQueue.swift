@@ -63,6 +63,15 @@ struct EventQueue {
     return cut()
   }
 
+  /// Goes back to the beginning of a session that was made anew under its name. Nothing that came before is of that session.
+  mutating func goBack(to number: Int64) -> Wake {
+    guard end == nil, !isLeftOut else { return Wake() }
+    reached = number - 1
+    if task == nil { return take(DownloadEvent(lostUpTo: number)) }
+    reached = number
+    return cut()
+  }
+
   private mutating func cut() -> Wake {
     guard task != nil, end == nil else { return Wake() }
     wasCut = sleepers.isEmpty

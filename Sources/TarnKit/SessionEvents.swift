@@ -138,11 +138,26 @@ extension BackgroundSession {
   /// All event readers of a process share one connection to an agent, and none has a thread of its own. Events that a slow reader
   /// has not taken yet stay with the agent.
   ///
-  /// - Parameter number: the number of the event to continue after; `nil` for all that are not acknowledged.
+  /// - Parameter number: the number of the event to continue after; `nil` for all that are not acknowledged. After `eventsLost` all
+  ///   events come if the session was forgotten and made anew since, and has not reached that number.
   /// - Returns: a stream that ends when it is no longer read. It throws a `TarnError` when there is no such session, or no agent
   ///   answers for half a minute.
   public func events(after number: Int64? = nil) -> AsyncThrowingStream<DownloadEvent, any Error> {
     let reader = EventReader(self, after: number ?? 0)
     return AsyncThrowingStream { try await reader.next() }
+  }
+
+  /// Returns the events that the snapshot does not include, in order, as they come.
+  ///
+  /// - Parameter snapshot: a snapshot of this session.
+  /// - Returns: a stream that ends and throws as that of `events(after:)` with a number.
+  public func events(after snapshot: Snapshot) -> AsyncThrowingStream<DownloadEvent, any Error> {
+    let reader = EventReader(self, after: snapshot.asOf)
+    return AsyncThrowingStream {
+      while let event = try await reader.next() {
+        if !snapshot.includes(event) { return event }
+      }
+      return nil
+    }
   }
 }

@@ -109,7 +109,7 @@ public struct TimeLimits: Sendable, Hashable {
 
 /// A trusted host has certificate authorities, public keys or a credential of its own.
 public struct TrustedHost: Sendable, Hashable {
-  /// The settings hold for the host with this name or address. A port is not given.
+  /// The settings hold for the host with this name or address. It has no port and no zone id.
   public var host: String
   /// The certificate authorities in this PEM file, an absolute path, are trusted for this host instead of the system's. `nil` means
   /// the system's.

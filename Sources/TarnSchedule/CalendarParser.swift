@@ -41,7 +41,7 @@ struct CalendarParser {
 
   /// Cuts off the last word when it is a zone: `UTC`, or a word that begins with a letter.
   private mutating func takeZone(_ isKnownZone: (String) -> Bool) throws(ScheduleTextError) {
-    guard let word = text.lastWord, let first = word.text.utf8.first, TextCursor.isLetter(first),
+    guard let word = text.lastWord, let first = word.text.utf8.first, first.isASCIILetter,
       !Weekdays.begin(word.text)
     else { return }
     if word.text.lowercased() == "utc" {
@@ -125,7 +125,7 @@ struct CalendarParser {
     let offset = text.offset
     _ = text.consume("@")
     let example = CalendarSpec.shorthand(text.rest) == nil ? "daily" : text.rest.lowercased()
-    guard text.peek.map(TextCursor.isLetter) != true else {
+    guard text.peek?.isASCIILetter != true else {
       throw text.error("@ goes before seconds since 1970, never before a word", example, at: offset)
     }
     let seconds = try text.number(most: 7_258_118_399, "a moment beyond the year 2199", example)
@@ -201,7 +201,7 @@ struct CalendarParser {
   /// Reads a number. Seconds may have up to six decimals, more are rounded; they are returned in microseconds.
   private mutating func parseValue(_ inSeconds: Bool) throws(ScheduleTextError) -> Int {
     let offset = text.offset
-    guard let first = text.peek, TextCursor.isDigit(first) else {
+    guard let first = text.peek, first.isASCIIDigit else {
       throw text.error("a number is expected", "06:00")
     }
     let number = try text.number(most: Int(Int32.max), "a number that is too large", "06:00")

@@ -119,16 +119,16 @@ private struct PosixZoneReader {
       rest = rest[(end + 1)...]
       return name.count >= 3
         && name.allSatisfy {
-          TextCursor.isLetter($0) || TextCursor.isDigit($0) || "+-".utf8.contains($0)
+          $0.isASCIILetter || $0.isASCIIDigit || "+-".utf8.contains($0)
         }
     }
-    let name = rest.prefix { TextCursor.isLetter($0) }
+    let name = rest.prefix { $0.isASCIILetter }
     rest = rest[name.endIndex...]
     return name.count >= 3
   }
 
   private mutating func number(most: Int) -> Int? {
-    let digits = rest.prefix { TextCursor.isDigit($0) }
+    let digits = rest.prefix { $0.isASCIIDigit }
     guard (1...3).contains(digits.count) else { return nil }
     rest = rest[digits.endIndex...]
     let value = digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }

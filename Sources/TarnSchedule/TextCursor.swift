@@ -43,7 +43,7 @@ struct TextCursor {
   mutating func takeWord(_ lowercased: String) -> Bool {
     let wanted = lowercased.utf8
     guard bytes.count - offset >= wanted.count,
-      zip(bytes[offset...], wanted).allSatisfy({ $0 == $1 || ($0 | 0x20 == $1 && Self.isLetter($0)) })
+      zip(bytes[offset...], wanted).allSatisfy({ $0 == $1 || ($0 | 0x20 == $1 && $0.isASCIILetter) })
     else { return false }
     offset += wanted.count
     return true
@@ -59,7 +59,7 @@ struct TextCursor {
   ) throws(ScheduleTextError) -> Int {
     let start = offset
     var value = 0
-    while let byte = peek, Self.isDigit(byte) {
+    while let byte = peek, byte.isASCIIDigit {
       value = value * 10 + Int(byte - UInt8(ascii: "0"))
       guard value <= most else { throw error(reason, example, at: start) }
       offset += 1
@@ -73,7 +73,7 @@ struct TextCursor {
     let start = offset
     var value = 0
     var weight = 1_000_000
-    while let byte = peek, Self.isDigit(byte) {
+    while let byte = peek, byte.isASCIIDigit {
       let digit = Int(byte - UInt8(ascii: "0"))
       if weight > 1 {
         weight /= 10
@@ -89,12 +89,6 @@ struct TextCursor {
 
   func error(_ reason: String, _ example: String, at place: Int? = nil) -> ScheduleTextError {
     ScheduleTextError(offset: place ?? offset, reason: reason, example: example)
-  }
-
-  static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-
-  static func isLetter(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 }
 

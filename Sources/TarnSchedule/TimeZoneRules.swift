@@ -83,7 +83,7 @@ package enum TimeZoneName {
     return name.utf8.count <= 255
       && parts.allSatisfy { part in
         !part.isEmpty
-          && part.allSatisfy { TextCursor.isLetter($0) || TextCursor.isDigit($0) || "+-_".utf8.contains($0) }
+          && part.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "+-_".utf8.contains($0) }
       }
   }
 }

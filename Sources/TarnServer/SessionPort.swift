@@ -20,6 +20,7 @@ package protocol SessionPort: Sendable {
   func tasks(
     of id: String, in states: [TaskState], after number: Int64, limit: Int
   ) throws(ControlFailure) -> TaskPage
+  /// Returns the events after a number; all events after one that the session has not reached.
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage
   /// - Returns: the number of the last event that was acknowledged; 0 for none.
   func acknowledged(in id: String) throws(ControlFailure) -> Int64
@@ -35,15 +36,17 @@ extension SessionPort {
   /// Returns the next events for a stream.
   ///
   /// - Returns: the events, and the number up to which the events before them are gone because somebody acknowledged them; `nil`
-  ///   where none is missing. `events-lost` tells of events that were dropped.
+  ///   where none is missing. `events-lost` tells of events that were dropped. In a session that was made anew this number is less
+  ///   than the one that was asked for.
   func next(
     of id: String, after number: Int64, limit: Int
   ) throws(ControlFailure) -> (page: SessionEventPage, passed: Int64?) {
     let page = try events(of: id, after: number, limit: limit)
-    if page.events.first?.code == .eventsLost { return (page, nil) }
+    let isAnew = page.events.first.map { $0.number <= number } ?? false
+    if page.events.first?.code == .eventsLost, !isAnew { return (page, nil) }
     // This is read after the page: what the page lacks is below it.
     let last = if let first = page.events.first { first.number - 1 } else { try acknowledged(in: id) }
-    return (page, last > number ? last : nil)
+    return (page, last > number || isAnew ? last : nil)
   }
 }
 

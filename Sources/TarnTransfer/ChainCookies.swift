@@ -149,7 +149,7 @@ struct ChainCookies: Equatable, Sendable {
 
   /// Returns whether a host is an address. IPv6 addresses have brackets, and no host name has digits alone as its last label.
   private static func isAddress(_ host: String) -> Bool {
-    host.hasPrefix("[") || host.split(separator: ".").last?.utf8.allSatisfy { 0x30...0x39 ~= $0 } ?? false
+    host.hasPrefix("[") || host.split(separator: ".").last?.utf8.allSatisfy(\.isASCIIDigit) ?? false
   }
 
   private static func path(_ path: String, fits asked: String) -> Bool {

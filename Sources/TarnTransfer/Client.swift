@@ -20,8 +20,8 @@ final class Client {
   }
   /// A number that changes with the options.
   private(set) var optionsNumber: UInt64 = 0
-  /// Hops that found the rate bucket empty, in the order they asked.
-  var throttled = Deque<Hop>()
+  /// Exchanges that found the rate bucket empty, in the order they asked. Some may have ended since.
+  var throttled = Deque<Exchange>()
   /// Private origins that requests asked for by their own URLs.
   var privateOrigins: Set<Origin> = []
   private var shared: SharedPace?

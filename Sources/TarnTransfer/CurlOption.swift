@@ -211,7 +211,7 @@ extension CurlOption {
     if let seconds = request.idleTimeout {
       options.append(.init(CURLOPT_LOW_SPEED_TIME, .long(seconds), "the task's own patience"))
     }
-    if let trust = settings.trust.first(where: { $0.host.lowercased() == url.origin.host }) {
+    if let trust = settings.trust.first(where: { HostName($0.host)?.inURL == url.origin.host }) {
       if let file = trust.ca {
         options.append(.init(CURLOPT_CAINFO, .text(file), "this host's own authorities"))
       }

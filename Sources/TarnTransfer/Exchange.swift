@@ -50,7 +50,7 @@ final class Exchange {
   var hasAnswer = false
   /// The end of the request's time, set when the first hop starts.
   var deadline: Instant?
-  /// The running hop.
+  /// The running hop, where the source is `HTTPSource`.
   var hop: Hop?
   /// True when it took bytes in this turn.
   var isFresh = false
@@ -130,7 +130,7 @@ final class Hop {
   private(set) var isFull = false
   var isThrottled = false
   /// When it began, last received something, or last continued after a pause here.
-  private(set) var heard: Instant
+  private var heard: Instant
   private var sockets = (opened: 0, refused: "")
   /// The sockets that were opened and not looked at since. libcurl may have closed some, and their numbers may have been reused.
   private var fresh: [curl_socket_t] = []
@@ -157,21 +157,10 @@ final class Hop {
   /// Continues after a pause here.
   func goOn() { heard = client.clock.monotonic() }
 
-  /// Returns when its silence will be long enough to give way to others; `nil` while it is paused here.
-  func silentAt(for seconds: Int64 = DownloadRequest.shortestPatience) -> Instant? {
+  /// When it last received something; `nil` while it is paused here.
+  var silentSince: Instant? {
     guard !isFull, !isThrottled else { return nil }
-    return heard + .seconds(max(0, seconds))
-  }
-
-  /// The length of the silence in seconds.
-  private var silentFor: Int64 { client.clock.monotonic().elapsed(since: heard).components.seconds }
-
-  /// The failure of a hop that is ended because of its silence.
-  var silence: DownloadFailure {
-    DownloadFailure(
-      .gaveWay,
-      "\(place) sent nothing for \(silentFor) s, and another mirror waited for a connection",
-      isTransient: true)
+    return heard
   }
 
   // MARK: Callbacks
@@ -221,7 +210,7 @@ final class Hop {
     }
     guard client.mayTake else {
       isThrottled = true
-      client.throttled.append(self)
+      client.throttled.append(exchange)
       return .pause
     }
     switch exchange.receiver.receive(bytes) {

@@ -1,11 +1,9 @@
 import CurlShim
-import DequeModule
 import TarnCore
 import TarnRuntime
 
 /// Fetches from servers with libcurl. It makes one hop at a time: the loop asks again for the target of a redirect.
 final class HTTPSource: SourceProtocol {
-  let schemes: Set<URLScheme> = [.http, .https]
   private let multi: MultiHandle
   private let clock: any Clock
   /// The running hops by their easy handles.
@@ -19,7 +17,6 @@ final class HTTPSource: SourceProtocol {
     self.clock = clock
   }
 
-  /// Closes everything. Nothing may be opened afterwards.
   func close() {
     idle = []
     multi.close()
@@ -140,41 +137,27 @@ final class HTTPSource: SourceProtocol {
     }
   }
 
-  /// Returns when a socket, a timer or a wake-up has something to do, at the latest after the given time.
-  func wait(milliseconds: Int32) { multi.poll(milliseconds: milliseconds) }
-
   func set(_ limits: PlaceLimits) { multi.set(limits) }
 
   // MARK: Rates
 
-  /// Applies the low-speed limit to the running hops of a client, or of all.
-  func applyLowSpeed(of client: Client? = nil) {
+  func applyLowSpeed(of client: Client?) {
     for hop in hops.values where client == nil || hop.exchange.client === client {
       hop.handle.apply(hop.exchange.client.lowSpeed)
     }
   }
 
-  /// Lets throttled hops continue, one buffer of each client in turn, while both rates let bytes pass.
-  func goOn(_ clients: [Client]) {
-    var goesOn = true
-    while goesOn {
-      goesOn = false
-      for client in clients where client.mayTake {
-        guard let hop = client.throttled.popFirst() else { continue }
-        goesOn = true
-        hop.isThrottled = false
-        if hop.exchange.hop === hop { unpause(hop) }
-      }
-    }
+  func goOn(_ exchange: Exchange) {
+    guard let hop = exchange.hop, hop.isThrottled else { return }
+    hop.isThrottled = false
+    unpause(hop)
   }
 
   // MARK: Silence
 
-  /// Returns the hops that have received nothing for a while, the longest silence first.
-  func silent(at now: Instant) -> [Hop] {
-    hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }.sorted { $0.heard < $1.heard }
-  }
+  func silentSince(_ exchange: Exchange) -> Instant? { exchange.hop?.silentSince }
 
-  /// When the next hop will have been silent for a while, if nothing comes; the distant future where none is running.
-  var silenceDue: Instant { hops.values.compactMap { $0.silentAt() }.min() ?? .distantFuture }
+  var silences: [Silence] {
+    hops.values.compactMap { hop in hop.silentSince.map { (exchange: hop.exchange, since: $0) } }
+  }
 }

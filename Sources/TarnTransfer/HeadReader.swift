@@ -75,7 +75,7 @@ struct HeadReader {
 
   private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int? {
     digits.reduce(0) { sum, digit in
-      sum.flatMap { (0x30...0x39).contains(digit) ? $0 * 10 + Int(digit - 0x30) : nil }
+      sum.flatMap { digit.isASCIIDigit ? $0 * 10 + Int(digit - 0x30) : nil }
     }
   }
 

@@ -42,12 +42,16 @@ struct RateBucket {
 
 /// Measures the bytes per second over the last few seconds.
 struct WindowedRate {
-  private static let window: UInt64 = 4
+  /// In seconds.
+  private static let window: Int64 = 4
   /// The bytes of one second each. The last slot is the current second.
-  private var slots: [(second: UInt64, bytes: UInt64)] = []
+  private var slots: [(second: Int64, bytes: UInt64)] = []
+
+  /// The number of a point's second on the clock.
+  private static func second(_ now: Instant) -> Int64 { now.elapsed(since: Instant()).components.seconds }
 
   mutating func add(_ bytes: Int, now: Instant) {
-    let second = now.nanoseconds / 1_000_000_000
+    let second = Self.second(now)
     slots.removeAll { $0.second + Self.window < second }
     if slots.last?.second != second { slots.append((second, 0)) }
     slots[slots.count - 1].bytes.addSaturated(UInt64(bytes))
@@ -55,8 +59,8 @@ struct WindowedRate {
 
   /// Returns the bytes per second over the last whole seconds, without the current one.
   func bytesPerSecond(now: Instant) -> UInt64 {
-    let second = now.nanoseconds / 1_000_000_000
+    let second = Self.second(now)
     let whole = slots.filter { $0.second < second && $0.second + Self.window >= second }
-    return whole.reduce(0) { $0.addingSaturated($1.bytes) } / Self.window
+    return whole.reduce(0) { $0.addingSaturated($1.bytes) } / UInt64(Self.window)
   }
 }

@@ -3,11 +3,12 @@ import TarnCore
 /// Delivers the bytes of the addresses of some schemes. An exchange is handed to the source of its address when the budget has let
 /// it in. Network thread only.
 ///
-/// To add a source, add a case of `URLScheme`, a class like `FileSource`, and its place in `TransferLoop.sources`.
+/// To add a source, add a case of `URLScheme`, a class like `FileSource`, and its place in `TransferLoop`. Only the first three
+/// methods and `step` are needed. The others have a default, for sources without rates and without a peer that can be silent.
+///
+/// The loop sleeps in one place, the poll of libcurl's multi handle, which the inbox wakes. A source that waits for descriptors of
+/// its own gives them to that poll; one that returns true from `step` is called again at once.
 protocol SourceProtocol: AnyObject {
-  /// The schemes of the addresses that it opens.
-  var schemes: Set<URLScheme> { get }
-
   /// Begins to deliver the bytes.
   ///
   /// - Returns: the outcome of the exchange, if it ended at once.
@@ -24,6 +25,41 @@ protocol SourceProtocol: AnyObject {
   /// - Parameter ended: called with each exchange that has ended and is closed.
   /// - Returns: true when there is more to do at once.
   func step(_ ended: (Exchange, SourceEnd) -> Void) -> Bool
+
+  /// Closes everything. Nothing may be opened afterwards.
+  func close()
+
+  /// Applies new limits for connections.
+  func set(_ limits: PlaceLimits)
+
+  // MARK: Rates
+
+  /// Applies the low-speed limit to the open exchanges of a client, or of all.
+  func applyLowSpeed(of client: Client?)
+
+  /// Continues an exchange that the rates stopped. Where `Client.mayTake` is false, a source passes no bytes on, and puts the
+  /// exchange into `Client.throttled`.
+  func goOn(_ exchange: Exchange)
+
+  // MARK: Silence
+
+  /// Returns when an open exchange last received something; `nil` while it is paused here, and where it has no peer.
+  func silentSince(_ exchange: Exchange) -> Instant?
+
+  /// All open exchanges that have such a time.
+  var silences: [Silence] { get }
+}
+
+/// An exchange and the time at which it last received something.
+typealias Silence = (exchange: Exchange, since: Instant)
+
+extension SourceProtocol {
+  func close() {}
+  func set(_ limits: PlaceLimits) {}
+  func applyLowSpeed(of client: Client?) {}
+  func goOn(_ exchange: Exchange) {}
+  func silentSince(_ exchange: Exchange) -> Instant? { nil }
+  var silences: [Silence] { [] }
 }
 
 /// How an exchange with a source ended.
@@ -35,7 +71,6 @@ enum SourceEnd {
 
 /// Reads files of this machine.
 final class FileSource: SourceProtocol {
-  let schemes: Set<URLScheme> = [.file]
   private var running: [DownloadID: (exchange: Exchange, file: FileExchange)] = [:]
   private lazy var buffer = [UInt8](repeating: 0, count: CurlLimits.buffer)
 

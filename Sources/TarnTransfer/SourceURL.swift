@@ -1,11 +1,11 @@
 import CurlShim
 import Glibc
-import TarnCore
+package import TarnCore
 
 /// The origin of a URL, which separates connections, limits and secrets.
 struct Origin: Hashable, Sendable {
   let scheme: URLScheme
-  /// The host in lower case; an IPv6 address has brackets.
+  /// The host in its normal form (`HostName.inURL`).
   let host: String
   let port: String
   /// The hash of all three parts, which is needed several times for each file.
@@ -42,6 +42,18 @@ package enum URLOrigin {
   package static func isSame(_ url: String, _ other: String) -> Bool {
     guard let url = try? SourceURL(url), let other = try? SourceURL(other) else { return false }
     return url.origin == other.origin
+  }
+
+  /// Returns whether two URLs have the same origin and path, as those of one file with two signatures. Others are of two files, which
+  /// may have one ETag (RFC 9110 8.8.1).
+  package static func isSameButQuery(_ url: String, _ other: String) -> Bool {
+    guard let url = try? SourceURL(url), let other = try? SourceURL(other) else { return false }
+    return url.origin == other.origin && url.path == other.path
+  }
+
+  /// Returns the host of a URL; `nil` for one that cannot be read.
+  package static func host(of url: String) -> HostName? {
+    (try? SourceURL(url)).flatMap { HostName($0.origin.host) }
   }
 }
 
@@ -117,10 +129,12 @@ struct SourceURL: Sendable {
     } else {
       filePath = nil
       origin = Origin(
-        scheme: scheme, host: (Self.get(CURLUPART_HOST, of: handle) ?? "").lowercased(),
+        scheme: scheme, host: Self.normal(Self.get(CURLUPART_HOST, of: handle) ?? ""),
         port: Self.get(CURLUPART_PORT, of: handle, flags: UInt32(CURLU_DEFAULT_PORT)) ?? "")
     }
   }
+
+  private static func normal(_ host: String) -> String { HostName(host)?.inURL ?? host.lowercased() }
 
   private static func set(_ text: String, in handle: OpaquePointer, flags: UInt32) throws(Refusal) {
     guard !text.utf8.contains(0) else { throw Refusal(reason: "it contains NUL") }

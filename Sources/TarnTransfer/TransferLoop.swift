@@ -1,4 +1,5 @@
 import CurlShim
+import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -7,8 +8,12 @@ import TarnRuntime
 /// In each turn it takes commands, starts exchanges with a place, refills the rates, lets each source work, and ends what is done.
 /// Then it sleeps until a socket, a timer, a rate, the budget or a command wakes it.
 final class TransferLoop {
-  private let servers: HTTPSource
+  private let servers: any SourceProtocol
+  private let files: any SourceProtocol
+  /// All sources. None has a turn without being in this list.
   private let sources: [any SourceProtocol]
+  /// The handle in whose poll the thread sleeps (see `SourceProtocol`).
+  private let multi: MultiHandle
   private let inbox: Inbox
   private let clock: any Clock
   private let budget: TransferBudget
@@ -27,7 +32,9 @@ final class TransferLoop {
     _ limits: PlaceLimits, clock: any Clock, budget: TransferBudget, multi: MultiHandle, inbox: Inbox
   ) {
     servers = HTTPSource(multi, clock: clock)
-    sources = [servers, FileSource()]
+    files = FileSource()
+    sources = [servers, files]
+    self.multi = multi
     self.inbox = inbox
     self.clock = clock
     self.budget = budget
@@ -51,7 +58,7 @@ final class TransferLoop {
       // Only now is it known who was silent: what had come before this turn is taken.
       let untilSilence = giveWay()
       if isBusy { continue }
-      servers.wait(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
+      multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
     }
     endAll()
   }
@@ -92,7 +99,7 @@ final class TransferLoop {
   private func setRate(_ id: ClientID, _ rate: UInt64?) {
     guard let client = clients[id] else { return }
     client.setRate(rate)
-    servers.applyLowSpeed(of: client)
+    for source in sources { source.applyLowSpeed(of: client) }
   }
 
   /// Applies changed limits and rates of the budget.
@@ -100,10 +107,12 @@ final class TransferLoop {
     guard budget.isShared else { return }
     let now = budget.terms
     guard now != terms else { return }
-    if now.limits != terms.limits { servers.set(now.limits) }
+    if now.limits != terms.limits {
+      for source in sources { source.set(now.limits) }
+    }
     if now.pace != terms.pace {
       for client in turns { client.setShared(now.pace) }
-      servers.applyLowSpeed()
+      for source in sources { source.applyLowSpeed(of: nil) }
     }
     terms = now
   }
@@ -173,9 +182,11 @@ final class TransferLoop {
     }
   }
 
-  /// Returns the source of an exchange. Addresses of schemes without a source are not read.
   private func source(of exchange: Exchange) -> any SourceProtocol {
-    sources.first { $0.schemes.contains(exchange.url.origin.scheme) } ?? servers
+    switch exchange.url.origin.scheme {
+    case .http, .https: servers
+    case .file: files
+    }
   }
 
   // MARK: Running
@@ -195,9 +206,22 @@ final class TransferLoop {
     for client in turns { client.refill(now: now) }
     guard turns.contains(where: { !$0.throttled.isEmpty }) else { return untilShared }
     turns.append(turns.removeFirst())
-    servers.goOn(turns)
-    if budget.isShared { silenceDue = min(silenceDue, servers.silenceDue) }
+    goOn()
+    if budget.isShared { silenceDue = min(silenceDue, earliestSilence) }
     return untilShared
+  }
+
+  /// Continues throttled transfers, one buffer of each client in turn, while both rates let bytes pass.
+  private func goOn() {
+    var goesOn = true
+    while goesOn {
+      goesOn = false
+      for client in turns where client.mayTake {
+        guard let exchange = client.throttled.popFirst() else { continue }
+        goesOn = true
+        source(of: exchange).goOn(exchange)
+      }
+    }
   }
 
   /// - Parameter untilShared: the milliseconds until the shared rate lets bytes pass.
@@ -209,7 +233,13 @@ final class TransferLoop {
   // MARK: Silence
 
   private func expectSilence(of exchange: Exchange) {
-    if budget.isShared, let at = exchange.hop?.silentAt() { silenceDue = min(silenceDue, at) }
+    guard budget.isShared, let since = source(of: exchange).silentSince(exchange) else { return }
+    silenceDue = min(silenceDue, since + Self.shortestSilence)
+  }
+
+  /// The earliest time at which an open exchange will have been silent for long, if nothing comes.
+  private var earliestSilence: Instant {
+    sources.flatMap { $0.silences }.map { $0.since + Self.shortestSilence }.min() ?? .distantFuture
   }
 
   /// Ends exchanges that have received nothing for a while and keep out a mirror without a place at their host, the longest silence
@@ -219,9 +249,10 @@ final class TransferLoop {
   private func giveWay() -> Int32 {
     let now = clock.monotonic()
     if budget.isShared, now >= silenceDue {
-      let given = servers.silent(at: now).filter { giveWay($0, now) }
+      let silent = sources.flatMap { $0.silences }.filter { $0.since + Self.shortestSilence <= now }
+      let given = silent.sorted { $0.since < $1.since }.filter { giveWay($0, now) }
       // A mirror that comes to wait is noticed soon.
-      silenceDue = max(servers.silenceDue, now + Self.silencePause)
+      silenceDue = max(earliestSilence, now + Self.silencePause)
       // libcurl knows nothing yet of the exchange that gets the place.
       if !given.isEmpty { return 0 }
     }
@@ -229,16 +260,23 @@ final class TransferLoop {
   }
 
   /// - Returns: false when nobody wants its place, so that it continues.
-  private func giveWay(_ hop: Hop, _ now: Instant) -> Bool {
+  private func giveWay(_ silence: Silence, _ now: Instant) -> Bool {
+    let (exchange, since) = silence
     // The request's own patience, which grows, applies among mirrors that give way again and again.
-    let isPatient = hop.silentAt(for: hop.exchange.request.patience).map { $0 > now } ?? true
-    guard let place = hop.exchange.place,
+    let isPatient = since + .seconds(max(0, exchange.request.patience)) > now
+    guard let place = exchange.place,
       budget.change({ $0.giveWay(place, isForOthers: isPatient) })
     else { return false }
-    hop.exchange.place = nil
-    finish(hop.exchange, .failed(hop.silence))
+    exchange.place = nil
+    let host = Printable.escape(exchange.url.origin.hostAndPort)
+    let seconds = now.elapsed(since: since).components.seconds
+    let reason = "\(host) sent nothing for \(seconds) s, and another mirror waited for a connection"
+    finish(exchange, .failed(DownloadFailure(.gaveWay, reason, isTransient: true)))
     return true
   }
+
+  /// The silence from which on an exchange may give way.
+  private static let shortestSilence = Duration.seconds(DownloadRequest.shortestPatience)
 
   /// The time between two looks for silent hops.
   private static let silencePause = Duration.seconds(1)
@@ -294,6 +332,6 @@ final class TransferLoop {
 
   private func endAll() {
     for id in clients.keys.sorted(by: { $0.value < $1.value }) { leave(id) }
-    servers.close()
+    for source in sources { source.close() }
   }
 }

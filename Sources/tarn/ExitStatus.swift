@@ -3,24 +3,34 @@ import Glibc
 import TarnCore
 import TarnEngine
 
-/// The exit statuses of the process and their meanings. The numbers of failures are those of
-/// `PassFailure.Kind`.
-enum ExitStatus: Int32, CaseIterable {
-  case inSync = 0
-  case somethingToDo = 2
-  case partial = 3
-  case usage = 64
-  case feedMalformed = 65
-  case feedUnreachable = 66
-  case noAgent = 69
-  case defect = 70
-  case folderUnusable = 73
-  case inputOutput = 74
-  case locked = 75
-  case permission = 77
-  case configuration = 78
-  case interrupted = 130
-  case terminated = 143
+/// The exit statuses of the process and their meanings.
+enum ExitStatus: Equatable, Sendable {
+  case inSync
+  case somethingToDo
+  case partial
+  /// The numbers of failures are those of `PassFailure.Kind`.
+  case failed(PassFailure.Kind)
+  case terminated
+
+  static let allCases: [ExitStatus] =
+    [.inSync, .somethingToDo, .partial] + PassFailure.Kind.allCases.map(ExitStatus.failed) + [.terminated]
+
+  static let interrupted = ExitStatus.failed(.stopped)
+
+  var rawValue: Int32 {
+    switch self {
+    case .inSync: 0
+    case .somethingToDo: 2
+    case .partial: 3
+    case .failed(let kind): kind.exitStatus
+    case .terminated: 143
+    }
+  }
+
+  init?(rawValue: Int32) {
+    guard let status = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+    self = status
+  }
 
   /// The meaning, as `tarn help exit-status` prints it.
   var meaning: String {
@@ -31,6 +41,13 @@ enum ExitStatus: Int32, CaseIterable {
       "plan --exit-code: there are changes to make; files about which only the server can tell do not count"
     case .partial:
       "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off"
+    case .failed(let kind): Self.meaning(of: kind)
+    case .terminated: "ended by SIGTERM or SIGHUP; everything fetched so far is kept and will be resumed"
+    }
+  }
+
+  private static func meaning(of kind: PassFailure.Kind) -> String {
+    switch kind {
     case .usage: "usage"
     case .feedMalformed: "the feed is malformed, truncated or not trusted: nothing changed"
     case .feedUnreachable: "the feed cannot be reached, or is not there: nothing changed"
@@ -41,14 +58,13 @@ enum ExitStatus: Int32, CaseIterable {
     case .locked: "another Tarn process holds the folder; the message names it"
     case .permission: "permission denied"
     case .configuration: "configuration error"
-    case .interrupted: "ended by SIGINT; everything fetched so far is kept and will be resumed"
-    case .terminated: "ended by SIGTERM or SIGHUP; everything fetched so far is kept and will be resumed"
+    case .stopped: "ended by SIGINT; everything fetched so far is kept and will be resumed"
     }
   }
 
   /// - Parameter signal: the signal that asked to stop, for `stopped`.
   init(_ kind: PassFailure.Kind, signal: Int32? = nil) {
-    self = kind == .stopped ? Self.stopped(by: signal) : ExitStatus(rawValue: kind.exitStatus) ?? .defect
+    self = kind == .stopped ? Self.stopped(by: signal) : .failed(kind)
   }
 
   /// The status of a pass that finished or was asked to stop.

@@ -51,7 +51,7 @@ enum Main {
       return ExitStatus.inSync.rawValue
     case .validationFailure where arguments.first == "---completion":
       // A shell asks while somebody types a line, so nothing is printed.
-      return ExitStatus.usage.rawValue
+      return ExitStatus.failed(.usage).rawValue
     case .validationFailure:
       let advice = OptionAdvice.first(in: arguments)
       let taker = OptionAdvice.taker(of: Root.message(for: error), in: arguments)
@@ -60,10 +60,11 @@ enum Main {
       if isJSON {
         return tell(PassFailure(.usage, code: "usage", lines[0], hint: advice?.hint ?? taker), isJSON: true)
       }
-      let style = Terminal.messages.style(.auto)
-      Console.shared.message(style.paint("tarn:", .bad) + " " + lines[0])
-      for line in lines.dropFirst() { Console.shared.message(line) }
-      return ExitStatus.usage.rawValue
+      let first = Terminal.messages.style(.auto).paint("tarn:", .bad) + " " + lines[0]
+      for line in FittedLines.of([first] + lines.dropFirst(), Terminal.messages.width) {
+        Console.shared.message(line)
+      }
+      return ExitStatus.failed(.usage).rawValue
     default:
       return tell(PassFailure(.defect, code: "defect", Root.message(for: error)), isJSON: isJSON)
     }
@@ -73,7 +74,9 @@ enum Main {
     let failure = failure.blamingSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
     let style = Terminal.messages.style(.auto)
-    for line in FailureText.lines(failure, status: status, json: isJSON, style: style) {
+    let lines = FailureText.lines(
+      failure, status: status, json: isJSON, style: style, width: Terminal.messages.width)
+    for line in lines {
       Console.shared.message(line)
     }
     return status.rawValue
@@ -81,7 +84,11 @@ enum Main {
 
   private static func listExitStatuses() -> Int32 {
     for status in ExitStatus.allCases {
-      Console.shared.data("\(Columns.padded(String(status.rawValue), 3, right: true))  \(status.meaning)")
+      let number = Columns.padded(String(status.rawValue), 3, right: true)
+      let lines = FittedLines.of([status.meaning], Terminal.output.width.map { max(20, $0 - 5) })
+      for (index, line) in lines.enumerated() {
+        Console.shared.data((index == 0 ? "\(number)  " : "     ") + line)
+      }
     }
     return ExitStatus.inSync.rawValue
   }

@@ -13,7 +13,7 @@ enum Suggestion {
     "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
     "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status", "jobs": "status",
     "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",
-    "rm": "forget", "delete": "forget", "del": "remove", "unfollow": "forget",
+    "rm": "remove", "delete": "remove", "del": "remove", "unfollow": "remove",
     "undelete": "trash restore", "restore": "trash restore", "prune": "trash empty", "clean": "trash empty",
     "gc": "trash empty",
     "log": "events", "logs": "events", "history": "events", "journal": "events", "tail": "events --follow",
@@ -69,7 +69,10 @@ enum Suggestion {
       if index == 0, word == "help" { continue }
       guard let next = commands.first(where: { $0.configuration.commandName == word }) else {
         let names = commands.compactMap { $0.configuration.commandName }
-        return Unknown(command: path, word: word, suggestion: nearest(word, names, below: path))
+        let suggestion = nearest(word, names, below: path)
+        // `tarn trash iso` lists the trash of a mirror.
+        guard suggestion != nil || type != TrashCommand.self else { return nil }
+        return Unknown(command: path, word: word, suggestion: suggestion)
       }
       type = next
       path += " \(word)"

@@ -67,6 +67,8 @@ import Testing
       ([feed, "old", "--name", "new"], 78, "the folder of 'old'"),
       ([feed, "old/below", "--name", "new"], 78, "lies in the folder of 'old'"),
       ([feed, "m", "--name", "a.b"], 64, "cannot be a mirror's name"),
+      ([feed, "m", "--name", "session"], 64, "is not session"),
+      ([feed, "m", "--name", "a\\b"], 64, ": \\ and"),
       ([feed, "taken"], 64, "\(place.path)/conf.d/taken.toml is there already"),
       ([feed, "full"], 64, "tarn add --adopt"),
       (["\(place.path)/feed/broken", "m"], 65, "--no-check"),

@@ -62,7 +62,7 @@ import Testing
         "--norc", "-c",
         """
         . ./tarn.bash
-        COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); COMP_LINE="\(words.joined(separator: " "))"
+        COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); COMP_LINE='\(words.joined(separator: " "))'
         COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
         _tarn tarn '\(words.last ?? "")' '\(words.dropLast().last ?? "")'
         printf '%s\\n' "${COMPREPLY[@]}"
@@ -81,19 +81,48 @@ import Testing
     #expect(try bash("tarn", "completion", "f") == ["fish"])
     #expect(try bash("tarn", "expl") == ["explain"])
     #expect(try place.tarn("sync", "podcasts").status == 0)
-    #expect(try bash("tarn", "explain", "podcasts", "b") == ["b two"])
-    #expect(try bash("tarn", "sync", "./fe") == ["./feed"])
+    #expect(try bash("tarn", "explain", "podcasts", "b") == ["b\\ two"])
+    #expect(try bash("tarn", "sync", "./fe") == ["./feed/"])
   }
 
-  /// compgen expands what it is given: a name is never carried out.
+  /// bash inserts a name as it is offered: unquoted, it would be expanded on Enter.
   @Test func aNameIsNoCommand() throws {
     for name in ["$(touch broken)", "`touch broken`", "a;touch broken", "~", "*", "x\\y", "q'q"] {
       try place.makeDirectory("d/\(name)")
     }
     let found = try bash("tarn", "status", "d/")
     #expect(
-      Set(found) == ["d/$(touch broken)", "d/`touch broken`", "d/a;touch broken", "d/~", "d/*", "d/q'q"])
+      Set(found) == [
+        #"d/\$\(touch\ broken\)/"#, #"d/\`touch\ broken\`/"#, #"d/a\;touch\ broken/"#, #"d/\~/"#, #"d/\*/"#,
+        #"d/q\'q/"#,
+      ])
     #expect(!place.exists("broken"))
+  }
+
+  @Test func oddMirrorsAreOfferedQuoted() throws {
+    let mirrors = ["d$HOME", "d`id`", "a\"b"].enumerated().map { number, name in
+      """
+      [mirror.'\(name)']
+      feed = "\(place.path)/feed/SHA256SUMS"
+      folder = "\(place.path)/\(number)"
+
+      """
+    }
+    try place.write(mirrors.joined(), "tarn.toml")
+    #expect(Set(try bash("tarn", "status", "d")) == [#"d\$HOME"#, #"d\`id\`"#])
+    #expect(try bash("tarn", "status", #"d\$"#) == [#"d\$HOME"#])
+    #expect(try bash("tarn", "status", "\"d") == [])
+    #expect(try bash("tarn", "status", "a\"") == [])
+    #expect(try bash("tarn", "status", "a") == [#"a\"b"#])
+  }
+
+  @Test(
+    arguments: [
+      ("it's", "it", #"it\'s"#), ("it's", "\"it", "it's"), ("it's", "'it", nil), ("it's", "it\"", nil),
+      ("~/x y", "~/", #"~/x\ y"#), ("~x", #"\~"#, #"\~x"#), ("a$b", "'a", "a$b"), ("a$b", "\"a", nil),
+    ] as [(String, String, String?)])
+  func aWordKeepsItsQuote(_ name: String, _ typed: String, _ inserted: String?) {
+    #expect(BashWord(typed).quoting.quote(name) == inserted)
   }
 
   @Test func fishCompletesMirrors() throws {

@@ -1,4 +1,6 @@
 import Foundation
+import TarnConfig
+import TarnCore
 import Testing
 
 @testable import tarn
@@ -71,6 +73,17 @@ import Testing
       status == 0 && report.all("warning", "settings").map(\.mend) == ["tarn add FEED FOLDER"], "\(report)")
   }
 
+  @Test func aUserWithoutHomeHasNoPlaces() {
+    let none = SettingsPaths(environment: [:], isRoot: false, workingDirectory: "/")
+    let found = Doctor.places(none, socket: none.socket)
+    #expect(found.map(\.check) == [.settings, .agent, .agent], "\(found)")
+    #expect(found.map(\.level) == [.problem, .problem, .warning])
+    let home = SettingsPaths(
+      environment: ["HOME": "/h", "XDG_RUNTIME_DIR": "/r"], isRoot: false, workingDirectory: "/")
+    #expect(Doctor.places(home, socket: home.socket) == [])
+    #expect(Doctor.places(none, socket: "/s").count == 2)
+  }
+
   @Test func faultsOfTheSettingsAreTold() throws {
     try settings(mirror("m", "evry = \"1h\""))
     let (report, status) = try doctor()
@@ -93,6 +106,15 @@ import Testing
     let found = report.all("problem", "ledger")
     #expect(
       status == 3 && found.count == 1 && found.first?.mend?.hasPrefix("tarn sync m") == true, "\(report)")
+  }
+
+  @Test func aNewMirrorHasNoDamagedRecord() throws {
+    try place.makeDirectory("m")
+    try place.write("mine\n", "m/own")
+    try settings(mirror("m", "every = \"1h\"\nadopt = true"))
+    let (report, status) = try doctor("--offline")
+    #expect(status == 0 && report.all("problem", "ledger").isEmpty, "\(report)")
+    #expect(report.all("warning", "folder").map(\.mend) == ["tarn sync m"], "\(report)")
   }
 
   @Test func aFolderThatIsGoneIsFound() throws {
@@ -149,6 +171,14 @@ import Testing
     #expect(!report.findings.contains { $0.message.contains("hush") || $0.mend?.contains("hush") == true })
     let offline = try doctor("--offline").report
     #expect(!offline.findings.contains { ["feed", "dns", "tls"].contains($0.check) })
+  }
+
+  /// `tarn sync` only plans there, and would mend nothing.
+  @Test func aMirrorThatOnlyPlansIsInOrder() throws {
+    try settings(mirror("m", "every = \"1h\"\ndry-run = true"))
+    let (report, status) = try doctor("--offline")
+    let found = report.all("ok", "folder").map(\.message)
+    #expect(status == 0 && found == ["it was never synced: its passes only plan (dry-run)"], "\(report)")
   }
 
   @Test func aMirrorMadeByHandIsLookedAtToo() throws {
@@ -222,6 +252,48 @@ import Testing
     ("https://example.org/a?b", "https://example.org"), ("http://h:81", "http://h:81"), ("/srv/x", "/srv/x"),
   ]) func originsOfFeeds(_ url: String, _ origin: String) {
     #expect(Doctor.origin(url) == origin)
+  }
+
+  @Test func aMirrorThatNeverWorkedIsToldOnce() {
+    let new = Finding(.warning, .folder, of: "m", "it was never synced", mend: "tarn sync m")
+    let space = Finding(.ok, .space, of: "m", "much")
+    let failing = Finding(.problem, .state, of: "m", "failing (gone)", mend: "tarn status m")
+    #expect(Doctor.joined([new, space], [failing]) == [space, failing])
+    #expect(Doctor.joined([new, space], []) == [new, space])
+  }
+
+  // MARK: - What the agent says
+
+  @Test(
+    arguments: [
+      (
+        "polling", "watcher-missing: the program tarn-watch was not found", "problem",
+        "put tarn-watch beside tarn"
+      ),
+      ("polling", "watch-limit: no more", "problem", "echo "),
+      ("polling", "unreadable: a", "problem", "tarn status m"),
+      ("polling", "unsupported: nfs", "warning", "tarn status m"),
+      ("polling", "overflow: too much", nil, nil), ("polling", "starting to watch", nil, nil),
+      ("watching", "", nil, nil), ("off", "the next pass finds local changes", nil, nil),
+    ] as [(String, String, String?, String?)])
+  func aMirrorThatIsNotWatchedIsTold(_ mode: String, _ reason: String, _ level: String?, _ mend: String?) {
+    var document = StatusDocument(name: "m", feed: "/f", folder: "/srv/m", state: "idle")
+    (document.watch.mode, document.watch.reason) = (mode, reason)
+    let found = Doctor.blind([document, document])
+    #expect(found.map(\.level.rawValue) == [level].compactMap(\.self))
+    #expect(found.allSatisfy { $0.mend?.hasPrefix(mend ?? "-") == true && $0.message.hasSuffix(reason) })
+  }
+
+  @Test func hooksThatFailAreTold() {
+    var (bad, lossy) = (HookStatus(name: "it's", state: "failing"), HookStatus(name: "tell", state: "good"))
+    (bad.failures, bad.message, lossy.dropped) = (6, "the answer was HTTP 500", 2)
+    let found = Doctor.hooks([HookStatus(name: "fine", state: "good"), bad, lossy])
+    #expect(found.map(\.level) == [.problem, .warning])
+    #expect(found.map(\.message).first == "it's: fails, 6 attempts: the answer was HTTP 500")
+    #expect(found.first?.mend?.contains("[hook.\"it's\"]") == true, "\(found)")
+    #expect(Doctor.hooks([lossy]).map(\.message) == ["tell: 2 events lost since the agent began"])
+    #expect(Doctor.hooks([HookStatus(name: "fine", state: "good")]).map(\.level) == [.ok])
+    #expect(Doctor.hooks([]) == [])
   }
 
   @Test func hostsOfAuthorities() {

@@ -52,6 +52,21 @@ import Testing
     <outline text="Talk live" xmlUrl="https://b.example/"/></body></opml>
     """
 
+  @Test func aListThatIsNotThereIsNoFeed() throws {
+    let result = try TarnBinary.run(["feeds", "nofile"])
+    #expect(result.status == 66, "\(result)")
+    #expect(
+      result.messages == """
+        tarn: cannot read nofile: No such file or directory
+          hint: check its path, and whether this user may read it
+
+        """)
+    // A feed that is gone is named once.
+    let feed = try TarnBinary.run(["plan", "file:///none/SHA256SUMS", "x"])
+    let said = "cannot read the feed /none/SHA256SUMS: no such file or directory\n  hint: check its path"
+    #expect(feed.messages.contains(said), "\(feed)")
+  }
+
   @Test func printsSettings() throws {
     let result = try run(Self.list, ["--folder", "/srv/podcasts"])
     #expect(result.status == 0 && result.messages == "")

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import TarnCore
 import Testing
@@ -19,6 +20,54 @@ import Testing
     #expect(
       outcome.status == status && outcome.messages.contains(text) && outcome.output.isEmpty,
       "\(words): \(outcome)", sourceLocation: sourceLocation)
+  }
+
+  /// `tarn session open -N 9` says nothing of settings that nobody has named.
+  @Test(
+    arguments: [
+      (["-N", "9"], ["transfers"]), (["--wake", "/bin/true"], ["wake"]), ([], []),
+      (["--settings", "file"], ["transfers", "wake", "headers"]),
+    ] as [([String], [String])]) func whatDiffersIsWhatWasNamed(words: [String], named: [String]) throws
+  {
+    place.end()
+    let options = try SessionSettingsOptions.parse(words)
+    #expect(options.named(among: ["transfers", "wake", "headers"]) == named)
+    #expect(options.named(among: nil) == nil)
+  }
+
+  /// The same URL twice is one task: the others keep their names.
+  @Test func eachTaskHasItsOwnName() throws {
+    place.end()
+    let tasks = [("a", "/out/"), ("a", "/out//"), ("b", "/out/"), ("a", "/other/c")].map { name, to in
+      TaskRequest(url: "http://h/\(name)", to: to)
+    }
+    let names = GetRun.names(of: tasks)
+    #expect([Int64](1...4).map { names(RelativePath(task: $0)).printable } == ["a", "b", "c", "4"])
+  }
+
+  /// What stands in the way of a file that may replace others is a directory.
+  @Test(arguments: [(.fail, true), (nil, true), (.replace, false)] as [(TaskRequest.Existing?, Bool)])
+  func whatCannotBeReplacedIsNot(existing: TaskRequest.Existing?, mayReplace: Bool) throws {
+    place.end()
+    var request = TaskRequest(url: "http://h/a", to: "/out/a")
+    request.existing = existing
+    var task = TaskRecord(number: 1, state: .failed, request: request, added: Samples.now)
+    task.code = "in-the-way"
+    let hint = try #require(GetRun.hint(task))
+    #expect(hint.contains("replace") == mayReplace && hint.contains("--existing keep-both"))
+  }
+
+  /// A message that begins with the URL says it.
+  @Test func aURLIsToldOnce() {
+    place.end()
+    let request = TaskRequest(url: "http://h/a?b=1", to: "/out/")
+    var task = TaskRecord(number: 1, state: .failed, request: request, added: Samples.now)
+    (task.code, task.message) = ("http-404", "http://h/a?b=1: not found (404)")
+    #expect(SessionText.line(TaskDocument(task)) == "1  failed  http://h/a?b=1  not found (404)")
+    let event = SessionEvent(.failed, time: Samples.now, of: task)
+    #expect(SessionText.line(event).hasSuffix("  failed  1  http://h/a?b=1  not found (404)"))
+    task.message = "no host"
+    #expect(SessionText.line(TaskDocument(task)) == "1  failed  http://h/a?b=1  no host")
   }
 
   // MARK: Lists

@@ -24,6 +24,22 @@ import Testing
     #expect(place.text("tarn.toml") == text)
   }
 
+  /// `tarn add` does not write into the file of `--config`.
+  @Test func aFileOfItsOwnIsFilledByHand() throws {
+    let result = try place.tarn("init", "--config", "own.toml")
+    let check = "tarn config check --config \(place.path)/own.toml"
+    #expect(
+      result.output == "written: \(place.path)/own.toml\nnext: write a mirror into it, then: \(check)\n",
+      "\(result)")
+  }
+
+  /// The hint names a command that has the option.
+  @Test func aFeedThatCannotBeReadIsAddedWithoutAsking() throws {
+    let result = try place.tarn("init", "./feed/none", "m")
+    #expect(result.status == 66 && result.messages.contains("'tarn add --no-check' writes"), "\(result)")
+    #expect(!place.exists("tarn.toml"))
+  }
+
   /// What stands there in comments is right, once the marks are taken away.
   @Test func theExampleIsRight() throws {
     #expect(try place.tarn("init").status == 0)

@@ -128,7 +128,8 @@ import Testing
   @Test func aMirrorByItsFolderIsNamedOnce() {
     func line(_ message: String, of mirror: String) -> String {
       let failure = PassFailure(.folderUnusable, code: "c", message)
-      return FailureText.lines(failure, of: mirror, status: .usage, json: false, style: Style(isOn: false))[0]
+      return FailureText.lines(
+        failure, of: mirror, status: .failed(.usage), json: false, style: Style(isOn: false))[0]
     }
     #expect(line("there is no folder /srv/a", of: "/srv/a") == "tarn: there is no folder /srv/a")
     #expect(line("cannot read the feed", of: "/srv/a") == "tarn: /srv/a: cannot read the feed")

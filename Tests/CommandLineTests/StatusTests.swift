@@ -295,13 +295,13 @@ import Testing
     let line =
       "gone: 2 mirrors without a folder: /srv/first/one, /srv/second; if they are gone for good: tarn forget --gone"
     #expect(
-      StatusCommand.fitted([line], 60) == [
+      FittedLines.of([line], 60) == [
         "gone: 2 mirrors without a folder: /srv/first/one,", "  /srv/second; if they are gone for good:",
         "  tarn forget --gone",
       ])
     #expect(
-      StatusCommand.fitted([line], nil) == [line]
-        && StatusCommand.fitted([line], 200) == [line])
+      FittedLines.of([line], nil) == [line]
+        && FittedLines.of([line], 200) == [line])
   }
 
   @Test func aCardFitsANarrowTerminal() {
@@ -311,7 +311,7 @@ import Testing
       "next: tarn forget /srv/mirrors/isos, which the settings name no more; or to keep it: tarn sync /srv/mirrors/isos",
       "agent: yours does not run: systemctl --user enable --now tarn.service", "next: tarn sync iso",
     ]
-    let fitted = StatusCommand.fitted(lines, 60)
+    let fitted = FittedLines.of(lines, 60)
     #expect(
       fitted == [
         "  failure       the folder /srv/mirrors/iso was moved away", "    or deleted", "  hint",
@@ -320,10 +320,34 @@ import Testing
         "    tarn sync /srv/mirrors/isos", "agent: yours does not run:",
         "  systemctl --user enable --now tarn.service", "next: tarn sync iso",
       ], "\(fitted.joined(separator: "\n"))")
-    #expect(StatusCommand.fitted(lines, nil) == lines)
+    #expect(FittedLines.of(lines, nil) == lines)
     // A command may be longer than a line, and can be copied even so.
     let long = "tarn sync \(String(repeating: "a/", count: 40))"
-    #expect(StatusCommand.fitted(["next: \(long)"], 60) == ["next:", "  \(long)"])
+    #expect(FittedLines.of(["next: \(long)"], 60) == ["next:", "  \(long)"])
+  }
+
+  /// A command in quotes is copied as well.
+  @Test func aQuotedCommandIsNotBroken() {
+    let hint = "  hint: the settings name it already; to ask for a pass now: 'tarn sync iso', or wait"
+    #expect(
+      FittedLines.of([hint], 72) == [
+        "  hint: the settings name it already; to ask for a pass now:", "    'tarn sync iso', or wait",
+      ])
+    let name =
+      "  hint: 'a mirror of mine' is none; \(String(repeating: "so ", count: 6))did you mean 'tarn x'?"
+    #expect(FittedLines.of([name], 40).allSatisfy { $0.count <= 40 })
+    #expect(FittedLines.of(["tarn: a 'tarn \(String(repeating: "b ", count: 40))'"], 40).count == 3)
+  }
+
+  @Test func aFindingFitsANarrowTerminal() {
+    let finding = Finding(
+      .warning, .permissions, of: "iso", "this user may not write /srv/iso, which belongs to root",
+      mend: "ls -ld /srv/iso; then chown or chmod it, or choose another folder")
+    #expect(
+      finding.lines(Style(isOn: false), width: 60) == [
+        "warning  permissions  iso: this user may not write /srv/iso,", "  which belongs to root",
+        "         ls -ld /srv/iso", "         then chown or chmod it, or choose another folder",
+      ])
   }
 
   /// With twenty transfers in 24 rows nothing else was seen.

@@ -475,10 +475,10 @@ import Testing
     let failure = PassFailure(
       .locked, code: "locked", "cannot sync iso: process 12 holds it", hint: "wait for it")
     #expect(
-      FailureText.lines(failure, status: .locked, json: false, style: Self.plain)
+      FailureText.lines(failure, status: .failed(.locked), json: false, style: Self.plain)
         == ["tarn: cannot sync iso: process 12 holds it", "  hint: wait for it"])
     #expect(
-      FailureText.lines(failure, status: .locked, json: true, style: Self.plain) == [
+      FailureText.lines(failure, status: .failed(.locked), json: true, style: Self.plain) == [
         #"{"code":"locked","exitStatus":75,"hint":"wait for it","#
           + #""message":"cannot sync iso: process 12 holds it","schema":"tarn-error/1"}"#
       ])

@@ -42,8 +42,10 @@ import Testing
   @Test func worstOfSeveral() {
     #expect(ExitStatus.worst([]) == .inSync)
     #expect(ExitStatus.worst([.inSync, .partial]) == .partial)
-    #expect(ExitStatus.worst([.partial, .feedUnreachable, .inputOutput]) == .feedUnreachable)
-    #expect(ExitStatus.worst([.feedUnreachable, .interrupted]) == .interrupted)
+    #expect(
+      ExitStatus.worst([.partial, .failed(.feedUnreachable), .failed(.inputOutput)])
+        == .failed(.feedUnreachable))
+    #expect(ExitStatus.worst([.failed(.feedUnreachable), .interrupted]) == .interrupted)
   }
 
   /// The options of a pass in the help texts are those of `PassOptions.Name`, and a few that are not remembered.

@@ -51,7 +51,7 @@ import Testing
     arguments: [
       ("snyc", "sync"), ("synx", "sync"), ("stat", "status"), ("satus", "status"), ("verfiy", "verify"),
       ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("version", "--version"),
-      ("check", "verify"), ("rm", "forget"), ("download", "get"), ("log", "events"),
+      ("check", "verify"), ("rm", "remove"), ("delete", "remove"), ("download", "get"), ("log", "events"),
       ("jobs", "status"),
       ("list", "status"),
       ("start", "agent"), ("stop", "pause --all"), ("completions", "completion bash"),
@@ -133,6 +133,8 @@ import Testing
   @Test func knownCommandsAreNotSuspected() {
     #expect(Suggestion.unknown(["sync", "snyc"]) == nil)
     #expect(Suggestion.unknown(["trash", "list", "lst"]) == nil)
+    // The trash of a mirror is listed without the word, too.
+    #expect(Suggestion.unknown(["trash", "iso"]) == nil && Suggestion.unknown(["trash", "/srv/iso"]) == nil)
     #expect(Suggestion.unknown(["help", "sync"]) == nil)
     #expect(Suggestion.unknown(["--version"]) == nil)
     #expect(Suggestion.unknown([]) == nil)

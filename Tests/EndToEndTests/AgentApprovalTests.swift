@@ -5,10 +5,14 @@ import Testing
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class AgentApprovalTests: AgentHouse {
   private static let count = 30
+  /// Has `slow.bin`.
+  private let held: HeldServer
 
   init() throws {
+    let held = try HeldServer(.bodies)
+    self.held = held
     try super.init(
-      locations: "location = /slow.bin { limit_rate 20k; }", files: Self.files, options: "delete = true")
+      locations: "location = /slow.bin { \(held.location) }", files: Self.files, options: "delete = true")
   }
 
   private static var files: [String: String] {
@@ -76,7 +80,7 @@ final class AgentApprovalTests: AgentHouse {
 
   /// It does not have to be said again when the pass, which may take days, is over; nor after a kill.
   @Test(arguments: [false, true]) func besideAPassItIsAcceptedForLater(isKilled: Bool) throws {
-    let long = String(repeating: "0123456789abcdef", count: 6_000)
+    let long = String(repeating: "0123456789abcdef", count: 120_000)
     _ = try hold(["slow.bin": long])
     let sync = try begin("sync", "files", "--json")
     try waitUntil("the plan is held while a file comes") {
@@ -92,9 +96,11 @@ final class AgentApprovalTests: AgentHouse {
       _ = try agent?.wait()
       _ = try sync.wait()
       #expect(place.exists("files/f10"))
+      held.open()
       // It begins with what was cut short.
       try start()
     } else {
+      held.open()
       let ended = try sync.wait()
       #expect(ended.status == 0 && ended.output.contains("plan \(plan) was approved: 28 moved"), "\(ended)")
       let counts = try #require(try JSON.documents(ended.output).last?["counts"] as? [String: Any])

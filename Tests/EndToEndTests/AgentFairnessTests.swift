@@ -6,18 +6,25 @@ import Testing
 final class AgentFairnessTests: AgentHouse {
   /// Behind some of the server's paths.
   private let silent: SilentServer
+  private let held: HeldServer
 
   init() throws {
     let silent = try SilentServer()
     self.silent = silent
+    let held = try HeldServer(.bodies)
+    self.held = held
     try super.init(
       locations: """
         location /hanging/f { proxy_pass http://127.0.0.1:\(silent.port); }
-        location /slow/f { limit_rate 10k; }
+        location /slow/f { \(held.location) }
         """,
       files: ["f1": "one\n", "f2": "two\n"])
     let list = (1...8).map { "\(String(repeating: "\($0)", count: 64))  f\($0)\n" }.joined()
     try server.files.write(list, to: "hanging/SHA256SUMS")
+    try server.files.write(list, to: "slow/SHA256SUMS")
+    for number in 1...8 {
+      try server.files.write(String(repeating: "x", count: 2_000_000), to: "slow/f\(number)")
+    }
     try settings(
       """
       [limits]
@@ -38,20 +45,36 @@ final class AgentFairnessTests: AgentHouse {
     try #require(try JSON.documents(try tarn("status", "--json").output).first)
   }
 
-  /// It would hold all places of the host until its transfers time out.
+  private func mirrors(_ isMeant: (String) -> Bool) throws -> [[String: Any]] {
+    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
+    return mirrors.filter { isMeant($0["name"] as? String ?? "") }
+  }
+
+  /// Mirrors of the files that come slowly, and do not end.
+  private func add(_ names: String...) throws {
+    let tables = names.map { name in
+      """
+      [mirror.\(name)]
+      feed = "\(server.url("slow/SHA256SUMS"))"
+      folder = "\(place.path)/\(name)"
+
+      """
+    }
+    try settings((place.text("tarn.toml") ?? "") + tables.joined())
+  }
+
+  /// It would hold all places of the host until its transfers end, which they do not.
   @Test func aMirrorWhoseTransfersHangKeepsNoOtherWaiting() throws {
+    try add("slow")
     try start()
-    #expect(try tarn("retry", "hanging").status == 0)
+    #expect(try tarn("retry", "slow").status == 0)
     try waitUntil("it has what it may have") {
       (try self.status()["agent"] as? [String: Any])?["waiting"] as? Int ?? 0 > 0
     }
     let sync = try tarn("sync", "files")
     #expect(sync.status == 0 && place.text("files/f2") == "two\n", "\(sync)")
-    // None of those that hang has come to an end meanwhile.
-    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
-    let hanging = try #require(mirrors.first { $0["name"] as? String == "hanging" })
-    #expect(
-      hanging["state"] as? String == "transferring" && !(hanging["lastFailure"] is String), "\(hanging)")
+    let slow = try #require(mirrors { $0 == "slow" }.first)
+    #expect(slow["state"] as? String == "transferring" && !(slow["lastFailure"] is String), "\(slow)")
   }
 
   /// Two that hang have all places of the host for files of any size, the kept one as well; they would until their transfers are found too slow.
@@ -64,6 +87,7 @@ final class AgentFairnessTests: AgentHouse {
 
         """)
     try start()
+    let since = Date()
     for name in ["hanging", "other"] { #expect(try tarn("retry", name).status == 0) }
     try waitUntil("they have all places") {
       let agent = try self.status()["agent"] as? [String: Any]
@@ -71,31 +95,20 @@ final class AgentFairnessTests: AgentHouse {
     }
     let sync = try tarn("sync", "files")
     #expect(sync.status == 0 && place.text("files/f2") == "two\n", "\(sync)")
-    // None of those that hang has failed by that.
-    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
-    for mirror in mirrors where mirror["name"] as? String != "files" {
+    // None of those that hang has failed by that. After half a minute they do so by themselves.
+    let others = try mirrors { $0 != "files" }
+    #expect(others.count == 2)
+    let isEarly = Date().timeIntervalSince(since) < 25
+    for mirror in others {
       let trouble = mirror["lastFailure"] as? String ?? ""
-      #expect(mirror["state"] as? String == "transferring", "\(mirror)")
-      #expect(trouble.isEmpty || trouble.contains("another mirror waited for a connection"), "\(mirror)")
+      let isFine = trouble.isEmpty || trouble.contains("another mirror waited for a connection")
+      #expect(isFine && mirror["state"] as? String == "transferring" || !isEarly, "\(mirror)")
     }
   }
 
   /// All that a pass does waits for its feed: it stands behind no large files of others, which come slowly and do not hang.
   @Test func aFeedWaitsForNoFileOfOthers() throws {
-    let list = (1...8).map { "\(String(repeating: "\($0)", count: 64))  f\($0)\n" }.joined()
-    try server.files.write(list, to: "slow/SHA256SUMS")
-    for number in 1...8 {
-      try server.files.write(String(repeating: "x", count: 1_000_000), to: "slow/f\(number)")
-    }
-    let tables = ["slow", "slower"].map { name in
-      """
-      [mirror.\(name)]
-      feed = "\(server.url("slow/SHA256SUMS"))"
-      folder = "\(place.path)/\(name)"
-
-      """
-    }
-    try settings((place.text("tarn.toml") ?? "") + tables.joined())
+    try add("slow", "slower")
     try start()
     #expect(try tarn("sync", "files").status == 0)
     for name in ["slow", "slower"] { #expect(try tarn("retry", name).status == 0) }
@@ -105,8 +118,9 @@ final class AgentFairnessTests: AgentHouse {
     }
     let sync = try tarn("sync", "files")
     #expect(sync.status == 0, "\(sync)")
-    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
-    for mirror in mirrors where (mirror["name"] as? String)?.hasPrefix("slow") == true {
+    let slow = try mirrors { $0.hasPrefix("slow") }
+    #expect(slow.count == 2)
+    for mirror in slow {
       let problems = mirror["problems"] as? [[String: Any]] ?? []
       #expect(
         mirror["state"] as? String == "transferring" && problems.isEmpty, "a file came to its end: \(mirror)")

@@ -4,16 +4,20 @@ import Testing
 /// What an agent has to know of the one before it, and of one beside it.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class AgentRestartTests: AgentHouse {
+  /// Behind some of the server's paths.
+  private let held: HeldServer
+
   init() throws {
+    let held = try HeldServer(.bodies)
+    self.held = held
     try super.init(
       locations: """
         location = /SHA256SUMS { if (!-f $document_root/open) { return 503; } add_header Retry-After 600 always; }
         location = /soon { return 503; add_header Retry-After 90 always; }
         location = /rss { default_type application/rss+xml; }
-        location /slow { limit_rate 20k; }
-        location /large { limit_rate 300k; }
+        location /slow { \(held.location) }
         """,
-      files: ["f1": "one\n", "slow": String(repeating: "0123456789abcdef", count: 30_000)])
+      files: ["f1": "one\n", "slow": String(repeating: "0123456789abcdef", count: 120_000)])
   }
 
   private func mirror() throws -> [String: Any] {
@@ -41,6 +45,7 @@ final class AgentRestartTests: AgentHouse {
     #expect(clients.contains { $0.errorsSoFar.contains("waiting for a place") })
     agent?.signal(SIGKILL)
     _ = try agent?.wait()
+    held.open()
     try start()
     for client in clients {
       let outcome = try client.wait(limit: 180)
@@ -127,6 +132,7 @@ final class AgentRestartTests: AgentHouse {
 
   /// It is the same folder and the same feed.
   @Test func aPauseOutlivesAnotherName() throws {
+    held.open()
     try server.files.write("", to: "open")
     try start()
     #expect(try tarn("sync", "files").status == 0)
@@ -233,19 +239,20 @@ final class AgentRestartTests: AgentHouse {
   @Test func whatIsResumedGoesOnInThePassAtWork() throws {
     try server.files.write("", to: "open")
     let long = String(repeating: "0123456789abcdef", count: 140_000)
-    try Feeds.publish(["large1": long, "large2": long + "2"], in: server.files)
+    try Feeds.publish(["slow1": long, "slow2": long + "2"], in: server.files)
     try start()
     let sync = try begin("sync", "files")
     try waitUntil("both are transferred") {
       let transfers = try self.mirror()["transfers"] as? [[String: Any]] ?? []
       return transfers.count == 2 && transfers.allSatisfy { ($0["received"] as? Int ?? 0) > 0 }
     }
-    #expect(try tarn("pause", "files:large1").status == 0)
-    let resumed = try tarn("resume", "files:large1")
+    #expect(try tarn("pause", "files:slow1").status == 0)
+    let resumed = try tarn("resume", "files:slow1")
     #expect(resumed.status == 0 && resumed.output.contains("in the pass at work"), "\(resumed)")
+    held.open()
     let outcome = try sync.wait()
-    #expect(outcome.status == 0 && place.text("files/large1") == long, "\(outcome)")
-    let requests = try server.requests().filter { $0.uri == "/large1" }
+    #expect(outcome.status == 0 && place.text("files/slow1") == long, "\(outcome)")
+    let requests = try server.requests().filter { $0.uri == "/slow1" }
     #expect(requests.count == 2 && requests.last?.range.isEmpty == false, "\(requests)")
   }
 

@@ -4,10 +4,15 @@ import Testing
 /// `tarn retry`, of mirrors and of single transfers.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class AgentRetryTests: AgentHouse {
+  /// Behind some of the server's paths.
+  private let held: HeldServer
+
   init() throws {
+    let held = try HeldServer(.bodies)
+    self.held = held
     try super.init(
       locations: """
-        location /slow { limit_rate 40k; }
+        location /slow { \(held.location) }
         location = /late { if (!-f $document_root/open) { return 503; } add_header Retry-After 119 always; }
         """,
       files: ["late": "late\n"])
@@ -33,7 +38,7 @@ final class AgentRetryTests: AgentHouse {
 
   /// In the pass at work, and without one in the next: the answer says which.
   @Test func whatWasCancelledOrFailedIsTriedAgain() throws {
-    let long = String(repeating: "0123456789abcdef", count: 12_000)
+    let long = String(repeating: "0123456789abcdef", count: 120_000)
     try Feeds.publish(["f1": "one\n", "slow1": long, "slow2": long + "2"], in: server.files)
     try start()
     let sync = try begin("sync", "files")
@@ -43,6 +48,7 @@ final class AgentRetryTests: AgentHouse {
     #expect(try tarn("cancel", "files:slow1").status == 0)
     let again = try tarn("retry", "files:slow1")
     #expect(again.status == 0 && again.output.contains("in the pass at work"), "\(again)")
+    held.open()
     let ended = try sync.wait()
     #expect(ended.status == 0 && place.text("files/slow1") == long, "\(ended)")
     #expect((try mirror()["problems"] as? [Any])?.isEmpty == true)

@@ -4,9 +4,14 @@ import Testing
 /// `tarn agent` and the commands that ask and steer it, with the built binary.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class AgentTests: AgentHouse {
+  /// Has `slow.bin`.
+  private let held: HeldServer
+
   init() throws {
+    let held = try HeldServer(.bodies)
+    self.held = held
     try super.init(
-      locations: "location = /slow.bin { limit_rate 40k; }", files: ["f1": "one\n", "f2": "two\n"])
+      locations: "location = /slow.bin { \(held.location) }", files: ["f1": "one\n", "f2": "two\n"])
   }
 
   private func status() throws -> [String: Any] {
@@ -333,7 +338,7 @@ final class AgentTests: AgentHouse {
 
   /// A single transfer is paused, and goes on where it was; the others do not wait.
   @Test func oneTransferIsSteered() throws {
-    let long = String(repeating: "0123456789abcdef", count: 38_000)
+    let long = String(repeating: "0123456789abcdef", count: 120_000)
     try Feeds.publish(["f1": "one\n", "slow.bin": long], in: server.files)
     try start()
     #expect(try tarn("cancel", "files:slow.bin").status == 64)
@@ -377,6 +382,7 @@ final class AgentTests: AgentHouse {
         #expect(explained.output.hasSuffix("next: tarn resume files:slow.bin\n"), "\(explained)")
       }
     }
+    held.open()
     #expect(try tarn("resume", "files:slow.bin").status == 0)
     #expect(try tarn("sync", "files").status == 0)
     #expect(place.text("files/slow.bin") == long)

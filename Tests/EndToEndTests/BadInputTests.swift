@@ -5,13 +5,16 @@ import Testing
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 struct BadInputTests {
   private let server: Nginx
+  /// Has `slow.bin`.
+  private let held: HeldServer
   private let place: TemporaryDirectory
   private var folder: String { place.path + "/mirror" }
 
   init() throws {
+    held = try HeldServer(.bodies)
     server = try Nginx(
       locations: """
-        location = /slow.bin { limit_rate 20k; }
+        location = /slow.bin { \(held.location) }
         location = /broken { return 500; }
         location = /secret { return 401; }
         """)
@@ -350,7 +353,7 @@ struct BadInputTests {
   }
 
   @Test func aSecondTarnIsTurnedAway() throws {
-    try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
+    try Feeds.publish(["slow.bin": String(repeating: "slow", count: 500_000)], in: server.files)
     let first = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])
     defer {
       first.signal(SIGKILL)
@@ -366,7 +369,7 @@ struct BadInputTests {
 
   @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, Int32(143))])
   func aSignalEndsThePassAndKeepsTheBytes(signal: Int32, status: Int32) throws {
-    try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
+    try Feeds.publish(["slow.bin": String(repeating: "slow", count: 500_000)], in: server.files)
     let pass = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])
     try waitUntil("bytes have arrived") {
       place.contents(below: "mirror/.tarn/partial").contains { $0.hasPrefix("slow") }

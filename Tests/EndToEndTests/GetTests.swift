@@ -5,13 +5,16 @@ import Testing
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 struct GetTests {
   private let server: Nginx
+  /// Behind `slow/`.
+  private let held: HeldServer
   private let place: TemporaryDirectory
   private var out: String { place.path + "/out/" }
 
   init() throws {
+    held = try HeldServer(.bodies)
     server = try Nginx(
       locations: """
-        location /slow/ { limit_rate 2m; }
+        location /slow/ { \(held.location) }
         location /named { add_header Content-Disposition 'attachment; filename="said.txt"'; return 200 "named"; }
         location /evil { add_header Content-Disposition 'attachment; filename="../../evil"'; return 200 "evil"; }
         location /secret { return 401; }
@@ -69,9 +72,24 @@ struct GetTests {
   @Test func whatTheServerDoesNotHaveIsSaid() throws {
     let outcome = try get(server.url("nothing"), "--to", out)
     #expect(outcome.status == 66 && outcome.errors.contains("404"), "\(outcome)")
+    let words = ["tarn: ", "\n  hint: check the URL"]
+    #expect(words.allSatisfy(outcome.errors.contains) && !outcome.errors.contains("error: "), "\(outcome)")
     #expect(names.isEmpty && records.isEmpty)
     let several = try get(server.url("nothing"), server.url("a.txt"), "--to", out)
     #expect(several.status == 3 && place.text("out/a.txt") == "hello\n", "\(several)")
+  }
+
+  /// What is there is no obstacle when the rest is tried again.
+  @Test func whatFailedIsTriedAgain() throws {
+    let words = [server.url("late.txt"), server.url("a.txt"), "--to", out]
+    for _ in 0..<2 {
+      let outcome = try Tarn.run(["get"] + words, environment: variables, in: place.url)
+      #expect(outcome.status == 3 && outcome.errors.contains("404"), "\(outcome)")
+      #expect(!outcome.errors.contains("is there already") && names == ["a.txt"], "\(outcome)")
+    }
+    try server.files.write("late\n", to: "late.txt")
+    let outcome = try Tarn.run(["get"] + words, environment: variables, in: place.url)
+    #expect(outcome.status == 0 && names == ["a.txt", "late.txt"] && records.isEmpty, "\(outcome)")
   }
 
   /// Status 3, JSON for each.
@@ -103,11 +121,12 @@ struct GetTests {
       ["get", server.url("slow/large.bin"), "--to", out + "large.bin"]
       + (hasDigest ? ["--sha256", try Feeds.sha256(file)] : [])
     let first = try Tarn.start(words, environment: variables, in: place.url)
-    try waitUntil("some of it is written") { !first.isRunning || first.written > 4 << 20 }
+    try waitUntil("some of it is written") { !first.isRunning || first.written > 3 << 20 }
     first.signal(SIGKILL)
     let killed = try first.wait()
     #expect(killed.wasKilled && !place.exists("out/large.bin"), "\(killed)")
     #expect(records.count == 1)
+    held.open()
     let requests = try server.requests {
       let outcome = try Tarn.run(words, environment: variables, in: place.url)
       #expect(outcome.status == 0, "\(outcome)")
@@ -123,9 +142,10 @@ struct GetTests {
     try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")
     let words = ["get", "-N", "1", server.url("a.txt"), server.url("slow/large.bin"), "--to", out]
     let first = try Tarn.start(words, environment: variables, in: place.url)
-    try waitUntil("some of it is written") { !first.isRunning || first.written > 4 << 20 }
+    try waitUntil("some of it is written") { !first.isRunning || first.written > 3 << 20 }
     first.signal(SIGKILL)
     _ = try first.wait()
+    held.open()
     let requests = try server.requests {
       let outcome = try Tarn.run(words, environment: variables, in: place.url)
       #expect(outcome.status == 0, "\(outcome)")
@@ -203,6 +223,8 @@ struct GetTests {
       words + [server.url("slow/large.bin?again"), "--existing", "keep-both"],
       environment: variables.merging(["TERM": "xterm", "NO_COLOR": "1"]) { $1 }, in: place.url,
       terminal: terminal.path)
+    try waitUntil("it draws") { terminal.shown.contains("of 3 files") || !program.isRunning }
+    held.open()
     try waitUntil("it is over") {
       _ = terminal.shown
       return !program.isRunning

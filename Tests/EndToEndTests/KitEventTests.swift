@@ -1,8 +1,9 @@
 import Foundation
-import TarnKit
 import TarnKitTesting
 import TestSupport
 import Testing
+
+@testable import TarnKit
 
 /// Readers, closures and progress of the library, by its test kit.
 @Suite(.serialized, .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
@@ -198,6 +199,19 @@ struct KitEventTests {
     return numbers
   }
 
+  /// A number from before the session was forgotten is beyond what there is now.
+  @Test func aSessionThatWasMadeAnewIsReadFromItsBeginning() async throws {
+    server.serve("a", [1])
+    let session = try await session()
+    _ = try await session.download(request("a")).ended()
+    var heard: [DownloadEvent.Kind] = []
+    for try await event in session.events(after: 50) {
+      heard.append(event.kind)
+      if heard.count == 3 { break }
+    }
+    #expect(heard.prefix(2) == [.eventsLost(upTo: 0), .response] && heard.last == .finished)
+  }
+
   /// Connections to the agent's socket, whose name is another one until it listens.
   private func connections() throws -> Int {
     // Its size is 0, and what it has comes in many pieces.
@@ -260,6 +274,26 @@ struct KitEventTests {
     try await session.download(request("nothing"))
     for stream in streams { #expect(stream.read(through: "event: failed\n") != nil) }
     #expect(try await session.snapshot().tasks.map(\.state) == [.failed])
+  }
+
+  /// The first part was read before anything happened, the second one afterwards.
+  @Test func eventsThatALaterPartIncludesDoNotCome() async throws {
+    let session = try await session()
+    let tasks = try await session.download([request("nothing/1"), request("nothing/2")])
+    try await wait("both have failed") {
+      try await session.snapshot().tasks.allSatisfy { $0.state == .failed }
+    }
+    var snapshot = try await session.snapshot()
+    #expect(snapshot.parts.map(\.last) == [2] && snapshot.parts.map(\.asOf) == [snapshot.asOf])
+    let last = snapshot.asOf
+    snapshot.asOf = 0
+    snapshot.parts = [(tasks[0].number, 0), (tasks[1].number, last)]
+    var heard: [Int64?] = []
+    for try await event in session.events(after: snapshot) {
+      heard.append(event.task?.number)
+      if event.number == last { break }
+    }
+    #expect(heard == [1, 1, nil])
   }
 
   /// What it does not take stays with the agent, and comes later.

@@ -91,6 +91,14 @@ final class MetricsTests: AgentHouse {
     #expect(found.keys.contains { $0.hasPrefix("tarn_build_info{version=") })
   }
 
+  /// It has no interval, for it is never in sync, and would be late for ever.
+  @Test func aMirrorThatOnlyPlansIsNeverLate() throws {
+    try settings((place.text("tarn.toml") ?? "") + "dry-run = true\n")
+    try start()
+    try waitUntil("the mirror is there") { try value("added_timestamp_seconds") != nil }
+    #expect(try value("interval_seconds") == nil && value("last_success_timestamp_seconds") == nil)
+  }
+
   /// Much may be free, and nothing of it for the mirror.
   @Test func theReserveIsNotThereToBeUsed() throws {
     try start()

@@ -4,15 +4,21 @@ import Testing
 /// What the status says while a repair is at work.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class RepairStatusTests: WatchedHouse {
-  private static let long = String(repeating: "0123456789abcdef", count: 12_000)
+  private static let long = String(repeating: "0123456789abcdef", count: 120_000)
+  /// Has `slow.bin`.
+  private let held: HeldServer
 
   init() throws {
+    let held = try HeldServer(.bodies)
+    self.held = held
     try super.init(
-      locations: "location = /slow.bin { limit_rate 40k; }", files: ["f1": "one\n", "slow.bin": Self.long])
+      locations: "location = /slow.bin { \(held.location) }", files: ["f1": "one\n", "slow.bin": Self.long])
   }
 
   @Test func whatIsBroughtBackIsPending() throws {
+    held.open()
     try startInSync()
+    held.holdAgain()
     try place.remove("files/slow.bin")
     var seen: [String: Any] = [:]
     try waitUntil("it is transferred") {
@@ -24,6 +30,7 @@ final class RepairStatusTests: WatchedHouse {
     #expect(seen["runKind"] as? String == "repair")
     let bytes = try #require(seen["bytes"] as? [String: Int])
     #expect(bytes["pending"] == Self.long.utf8.count && bytes["current"] == 4, "\(bytes)")
+    held.open()
     try waitUntil("it is back, and counted") {
       let entries = try mirror()["entries"] as? [String: Int]
       return place.text("files/slow.bin") == Self.long && entries?["pending"] == 0 && entries?["current"] == 2

@@ -44,12 +44,13 @@ struct SessionDiskTests {
     try #require(try SmallDisk.mount(disk, megabytes: 16) == 0)
     defer { SmallDisk.unmount(disk) }
     let data = data(8 << 20)
-    try house.server.files.write(data, to: "slow/large.bin")
+    try house.server.files.write(data, to: "held/large.bin")
     let agent = try house.start()
-    try hand("slow/large.bin", to: disk + "/")
+    try hand("held/large.bin", to: disk + "/")
     try waitUntil("some of it is written") { agent.written > 3 << 20 }
     #expect(try house.tarn("pause", "session:s/1").status == 0)
     try waitUntil("it has stopped") { try house.states() == ["suspended"] }
+    house.held.open()
     try SmallDisk.fill(disk)
     #expect(try house.tarn("resume", "session:s/1").status == 0)
     try waitUntil("it waits for space") { try code() == "no-space" }
@@ -79,13 +80,14 @@ struct SessionDiskTests {
   @Test func whatWasFetchedGoesToAnotherDisk() throws {
     try #require(try SmallDisk.mount(disk, megabytes: 32) == 0)
     defer { SmallDisk.unmount(disk) }
-    try house.server.files.write(data(8 << 20), to: "slow/large.bin")
+    try house.server.files.write(data(8 << 20), to: "held/large.bin")
     let agent = try house.start()
-    try hand("slow/large.bin", to: house.out)
-    try waitUntil("some of it is written") { agent.written > 4 << 20 }
+    try hand("held/large.bin", to: house.out)
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
     let requests = try house.server.requests {
       let answer = try house.tarn("session", "answer", "s", "1", "--to", disk + "/")
       #expect(answer.status == 0, "\(answer)")
+      house.held.open()
       #expect(try house.tarn("session", "wait", "s").status == 0)
     }
     #expect(FileManager.default.contents(atPath: disk + "/large.bin") == data(8 << 20))
@@ -104,12 +106,13 @@ struct SessionDiskTests {
     }
     try mount()
     defer { SmallDisk.unmount(disk) }
-    try house.server.files.write(data(8 << 20), to: "slow/large.bin")
+    try house.server.files.write(data(8 << 20), to: "held/large.bin")
     let agent = try house.start()
-    try hand("slow/large.bin", to: disk + "/")
-    try waitUntil("some of it is written") { agent.written > 4 << 20 }
+    try hand("held/large.bin", to: disk + "/")
+    try waitUntil("some of it is written") { agent.written > 3 << 20 }
     #expect(try house.tarn("pause", "session:s/1").status == 0)
     try waitUntil("it is suspended") { try house.states() == ["suspended"] }
+    house.held.open()
     let unmounted = try Program("/bin/umount", [disk]).wait()
     try #require(unmounted.status == 0)
     #expect(try house.tarn("resume", "session:s/1").status == 0)
@@ -134,13 +137,14 @@ struct SessionDiskTests {
       house.agent?.signal(SIGKILL)
       SmallDisk.unmount(state)
     }
-    try house.server.files.write(data(8 << 20), to: "slow/large.bin")
+    try house.server.files.write(data(8 << 20), to: "held/large.bin")
     try house.start()
-    try house.hand(house.server.url("slow/large.bin"))
+    try house.hand(house.server.url("held/large.bin"))
     try waitUntil("it runs") { try house.states() == ["running"] }
     try SmallDisk.fill(state)
     let refused = try house.tarn("get", "--background", "--session", "s", house.server.url("a.txt"))
     #expect(refused.status != 0 && refused.errors.contains("full"), "\(refused)")
+    house.held.open()
     try waitUntil("the file has come") {
       house.names.contains { $0.hasPrefix("large") || $0.hasSuffix(".part") }
     }

@@ -22,7 +22,7 @@ struct SessionManualTests {
             if ($http_authorization != "Bearer right") { return 401 "a token is missing"; }
             try_files $uri =404;
           }
-          location /slow/ { limit_rate 100k; }
+          location /slow/ { limit_rate 20k; }
           location /away { return 302 /europe.map; }
           location /busy { return 503; }
           """, files: ["europe.map": "hello\n", "private/asia.map": "hello\n"])

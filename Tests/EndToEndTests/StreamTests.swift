@@ -17,75 +17,97 @@ struct StreamTests {
     _ row: (perHost: String, total: String, size: Int, files: Int, most: ClosedRange<Int>), isKnown: Bool
   ) throws {
     let house = try House()
-    let files = try house.files(row.files, of: row.size, at: row.size > 60_000 ? "wide" : "slow")
+    let files = try house.files(row.files, of: row.size, at: "held")
     let quick = try house.files(20, of: 10, at: "quick")
-    let outcome = try house.sync(
+    let program = try house.begin(
       quick + files, isKnown: isKnown, "--connections-per-host", row.perHost, "--connections", row.total)
-    #expect(outcome.status == 0, "\(outcome)")
-    #expect(files.allSatisfy { house.has($0) })
-    let asked = try house.requests(at: files[0].place)
-    #expect(asked.count == files.count && asked.allSatisfy { $0.spoken == "HTTP/2.0" }, "\(asked)")
-    #expect(Set(asked.map(\.connection)).count == 1, "\(asked)")
+    defer { program.signal(SIGKILL) }
     // What is of unknown size is a stream at first.
     let most = isKnown || row.most == 1...1 || row.size < 60_000 ? row.most : row.files...row.files
-    #expect(most.contains(House.mostAtOnce(asked)), "\(House.mostAtOnce(asked)) \(asked)")
+    let turns = try house.letGoInTurns(program, first: most.lowerBound)
+    let outcome = try program.wait()
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(files.allSatisfy { house.has($0) })
+    let asked = try house.requests(at: "held")
+    #expect(asked.count == files.count && asked.allSatisfy { $0.spoken == "HTTP/2.0" }, "\(asked)")
+    #expect(Set(asked.map(\.connection)).count == 1, "\(asked)")
+    #expect(most.contains(turns.max() ?? 0), "\(turns)")
   }
 
   /// nginx takes 128 streams on a connection: with more of them there is another one.
   @Test func theServersLimitIsKept() throws {
     let house = try House()
-    // Each takes five seconds, so that a busy machine gets to ask for many meanwhile.
-    let files = try house.files(400, of: 30_000, at: "slow")
-    let outcome = try house.sync(house.files(20, of: 10, at: "quick") + files)
+    let files = try house.files(400, of: 30_000, at: "held")
+    let program = try house.begin(house.files(20, of: 10, at: "quick") + files)
+    defer { program.signal(SIGKILL) }
+    let turns = try house.letGoInTurns(program, first: 65)
+    let outcome = try program.wait()
     #expect(outcome.status == 0, "\(outcome)")
-    let asked = try house.requests(at: "slow")
-    let most = House.mostAtOnce(asked)
-    #expect((65...200).contains(most) && Set(asked.map(\.connection)).count <= 3, "\(most) \(asked)")
+    let asked = try house.requests(at: "held")
+    #expect((65...200).contains(turns.max() ?? 0), "\(turns)")
+    #expect(Set(asked.map(\.connection)).count <= 3, "\(asked)")
   }
 
   /// A slow host's streams take no more places than its connections would.
   @Test func anotherHostKeepsItsPlaces() throws {
     let house = try House()
-    let slow = try house.files(40, of: 12_000, at: "slow")
+    let slow = try house.files(40, of: 12_000, at: "held")
     let quick = try house.files(400, of: 10, at: "quick")
     let others = try house.files(10, of: 12_000, at: "tls-free")
-    let outcome = try house.sync(quick + slow + others, "--connections-per-host", "2", "--connections", "3")
-    #expect(outcome.status == 0, "\(outcome)")
-    let ends = try house.requests(at: "slow").compactMap { Double($0.ended) }.sorted()
-    let last = try #require(house.requests(at: "tls-free").compactMap { Double($0.ended) }.max())
-    #expect(ends.count == 40 && last < ends[10], "\(last) \(ends)")
+    let program = try house.begin(
+      quick + slow + others, "--connections-per-host", "2", "--connections", "3")
+    defer { program.signal(SIGKILL) }
+    // More than it may have connections.
+    try house.held.wait(for: 10)
+    try waitUntil("the other host's files are there") { others.allSatisfy { house.has($0) } }
+    #expect(try house.requests(at: "held").isEmpty, "none has ended by then")
+    house.held.open()
+    let outcome = try program.wait()
+    #expect(outcome.status == 0 && slow.allSatisfy { house.has($0) }, "\(outcome)")
   }
 
   /// 503 says that it is too much already, and so does who hangs up.
   @Test(arguments: ["busy", "gone"]) func aHostInTroubleIsAskedForNoMoreThanConnections(place: String) throws
   {
     let house = try House()
-    // More than may be asked for at once, so that some are left whenever the answer is read.
-    let files = try house.files(1, of: 12_000, at: place) + house.files(40, of: 12_000, at: "slow")
+    // More than may be asked for at once, so that some are left when the answer is read.
+    let slow = try house.files(200, of: 12_000, at: "held")
+    let files = try house.files(1, of: 12_000, at: place) + slow
     let quick = try house.files(400, of: 10, at: "quick")
-    let outcome = try house.sync(quick + files, "--connections-per-host", "6", "--retries", "0")
-    #expect(outcome.status == 3, "\(outcome)")
-    #expect(files.count { house.has($0) } == 40)
-    let trouble = try #require(house.requests(at: place).compactMap { Double($0.ended) }.max())
-    let asked = try house.requests(at: "slow")
+    let program = try house.begin(quick + files, "--connections-per-host", "6", "--retries", "0")
+    defer { program.signal(SIGKILL) }
+    try waitUntil("the host is in trouble") { try !house.requests(at: place).isEmpty }
+    var turns: [Int] = []
     // Some may be asked for before the answer is read.
-    #expect((1...6).contains(House.mostAtOnce(asked, after: trouble + 0.5)), "\(trouble) \(asked)")
+    for _ in 0..<4 {
+      try house.held.wait()
+      house.held.settle()
+      turns.append(house.held.letGo())
+    }
+    house.held.open()
+    let outcome = try program.wait()
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(slow.allSatisfy { house.has($0) })
+    #expect((1...6).contains(turns[3]), "\(turns)")
   }
 
   /// There they share one place, too, and other hosts of the mirror have theirs.
   @Test func underTheAgentShortOnesShareAPlace() throws {
     let house = try House()
-    let slow = try house.files(90, of: 12_000, at: "slow")
+    let slow = try house.files(90, of: 12_000, at: "held")
     let quick = try house.files(20, of: 10, at: "quick")
     let others = try house.files(10, of: 12_000, at: "tls-free")
-    let outcome = try house.syncByAgent(quick + slow + others, connectionsPerHost: 2, connections: 3)
+    let agent = try house.agent(quick + slow + others, connectionsPerHost: 2, connections: 3)
+    defer { agent.signal(SIGKILL) }
+    let sync = try house.begin(by: agent)
+    defer { sync.signal(SIGKILL) }
+    try waitUntil("the other host's files are there") { others.allSatisfy { house.has($0) } }
+    #expect(try house.requests(at: "held").isEmpty, "none has ended by then")
+    let turns = try house.letGoInTurns(sync, first: 20)
+    let outcome = try sync.wait()
     #expect(outcome.status == 0, "\(outcome)")
     #expect((slow + others).allSatisfy { house.has($0) })
-    let most = try House.mostAtOnce(house.requests(at: "slow"))
-    #expect((20...90).contains(most), "\(most)")
-    let ends = try house.requests(at: "slow").compactMap { Double($0.ended) }.sorted()
-    let last = try #require(house.requests(at: "tls-free").compactMap { Double($0.ended) }.max())
-    #expect(ends.count == 90 && last < ends[80], "\(last) \(ends)")
+    #expect((20...90).contains(turns.max() ?? 0), "\(turns)")
   }
 }
 
@@ -100,6 +122,8 @@ private final class House {
   private let directory: TemporaryDirectory
   private let server: Nginx
   private let port: UInt16
+  /// Has the files of the place `held`.
+  let held: HeldServer
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -114,14 +138,13 @@ private final class House {
     ).wait()
     try #require(made.status == 0, "\(made)")
     port = try Loopback.freePort()
-    // A body takes three seconds where it is slow, and more than one where it is wide: a busy machine begins many at once, too.
+    held = try HeldServer(.answers)
     server = try Nginx(
       locations: """
         listen 127.0.0.1:\(port) ssl http2;
         ssl_certificate \(certificate);
         ssl_certificate_key \(key);
-        location /slow/ { alias \(directory.path)/files/; limit_rate 4k; }
-        location /wide/ { alias \(directory.path)/files/; limit_rate 50k; }
+        location /held/ { alias \(directory.path)/files/; \(held.location) }
         location /quick/ { alias \(directory.path)/files/; }
         location /busy/ { return 503; }
         location /gone/ { return 444; }
@@ -153,17 +176,42 @@ private final class House {
   }
 
   /// - Parameter isKnown: the feed says their sizes.
-  func sync(_ files: [File], isKnown: Bool = true, _ options: String...) throws -> Outcome {
+  func begin(_ files: [File], isKnown: Bool = true, _ options: String...) throws -> Program {
     let feed = try directory.write(document(files, isKnown: isKnown), to: "feed.meta4")
-    return try Tarn.run(
+    return try Tarn.start(
       ["sync", "--no-input", feed.path, directory.path + "/mirror", "--cacert", directory.path + "/ca.pem"]
         + options)
   }
 
-  /// The same by an agent that is asked for it.
-  func syncByAgent(_ files: [File], connectionsPerHost: Int, connections: Int) throws -> Outcome {
+  /// Lets go of what is held, as often as no more comes, until the pass has ended.
+  ///
+  /// - Parameter first: as many are waited for at first.
+  /// - Returns: how many were held at once, each time.
+  func letGoInTurns(_ pass: Program, first: Int) throws -> [Int] {
+    var turns: [Int] = []
+    try held.wait()
+    // Silence that lasts longer ends them.
+    try waitUntil(limit: 30, "\(first) are held") { self.held.count >= first }
+    while pass.isRunning {
+      held.settle()
+      turns.append(held.letGo())
+      try waitUntil("more are held, or it ends") { self.held.count > 0 || !pass.isRunning }
+    }
+    return turns
+  }
+
+  private var home: [String: String] {
+    [
+      "HOME": directory.path, "STATE_DIRECTORY": directory.path + "/state",
+      "RUNTIME_DIRECTORY": directory.path + "/run",
+    ]
+  }
+  private var config: [String] { ["--config", directory.path + "/tarn.toml"] }
+
+  /// An agent with a mirror of these files.
+  func agent(_ files: [File], connectionsPerHost: Int, connections: Int) throws -> Program {
     try directory.write(document(files), to: "feed.meta4")
-    let settings = try directory.write(
+    try directory.write(
       """
       [limits]
       connections-per-host = \(connectionsPerHost)
@@ -175,15 +223,12 @@ private final class House {
       cacert = "\(directory.path)/ca.pem"
 
       """, to: "tarn.toml")
-    let home = [
-      "HOME": directory.path, "STATE_DIRECTORY": directory.path + "/state",
-      "RUNTIME_DIRECTORY": directory.path + "/run",
-    ]
-    let config = ["--config", settings.path]
-    let agent = try Tarn.start(["agent"] + config, environment: home, in: directory.url)
-    defer { agent.signal(SIGKILL) }
+    return try Tarn.start(["agent"] + config, environment: home, in: directory.url)
+  }
+
+  func begin(by agent: Program) throws -> Program {
     try waitUntil("it answers") { agent.errorsSoFar.contains("answers at") }
-    return try Tarn.run(["sync", "files"] + config, environment: home, in: directory.url)
+    return try Tarn.start(["sync", "files"] + config, environment: home, in: directory.url)
   }
 
   func has(_ file: File) -> Bool {
@@ -193,17 +238,5 @@ private final class House {
 
   func requests(at place: String) throws -> [Nginx.Request] {
     try server.requests().filter { $0.uri.contains("/\(place)-") }
-  }
-
-  /// - Parameter time: counted when one begins that begins later.
-  static func mostAtOnce(_ requests: [Nginx.Request], after time: Double = 0) -> Int {
-    let spans = requests.compactMap { request -> ClosedRange<Double>? in
-      guard let end = Double(request.ended), let took = Double(request.took) else { return nil }
-      return (end - took)...end
-    }
-    // The log's times are of milliseconds: who ends and who begins then are not at once.
-    return spans.filter { $0.lowerBound > time }.map { span in
-      spans.count { $0.lowerBound <= span.lowerBound + 0.005 && span.lowerBound + 0.005 < $0.upperBound }
-    }.max() ?? 0
   }
 }

@@ -160,6 +160,45 @@ import Testing
     #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/urgent", "http://h/old", "http://h/young"])
   }
 
+  @Test func whoIsAskedAboutTakesOnlyOneSlot() throws {
+    var settings = SessionSettings()
+    settings.transfers = 4
+    try bench.session.set(settings, nil)
+    let start = bench.clock.time
+    let delays: [Int64] = [3, 13, 23]
+    for delay in delays { try bench.add("\(delay)") { $0.notBefore = start.adding(seconds: delay) } }
+    for delay in delays {
+      bench.clock.setWall(start.adding(seconds: delay).nanoseconds)
+      _ = try bench.session.advance()
+    }
+    #expect(try bench.ledger.tasks(limit: 9).map(\.code) == ["request-old", "request-old", "request-old"])
+    let plain = try bench.add("plain")
+    try bench.finish(plain)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/plain"])
+  }
+
+  /// One after the other is asked about, and so somebody always is.
+  @Test func whoHasWaitedForAskedTasksBegins() throws {
+    var settings = SessionSettings()
+    settings.transfers = 1
+    try bench.session.set(settings, nil)
+    let start = bench.clock.time
+    let delays: [Int64] = [3, 23, 43]
+    for delay in delays { try bench.add("\(delay)") { $0.notBefore = start.adding(seconds: delay) } }
+    bench.clock.advance(.seconds(3))
+    _ = try bench.session.advance()
+    let plain = try bench.add("plain")
+    _ = try bench.session.advance()
+    bench.clock.advance(.seconds(20))
+    _ = try bench.session.advance()
+    let codes = ["request-old", "request-old", "not-before", nil]
+    #expect(try bench.ledger.tasks(limit: 9).map(\.code) == codes)
+    bench.clock.advance(.seconds(10))
+    try bench.finish(1)
+    try bench.finish(plain)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/3", "http://h/plain"])
+  }
+
   @Test func withoutAByteATaskEnds() throws {
     bench.answer("a", FakeAnswer(status: 503))
     let task = try bench.add("a") { $0.limits = TaskLimits(stall: 500) }
@@ -187,6 +226,19 @@ import Testing
     #expect(try bench.state(task) == .finished)
   }
 
+  /// The clock of another boot may run ahead.
+  @Test func betweenBootsADayIsProven() {
+    func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
+    let start = Timestamp(nanoseconds: 1_700_000_000_000_000_000)
+    var age = SessionAge(wall: start, boot: "a", uptime: at(100))
+    age.advance(wall: start.adding(seconds: 3600), boot: "b", uptime: at(5))
+    #expect(age.seconds == 3600 && age.proven == 3600)
+    age.advance(wall: start.adding(seconds: 40 * 86_400), boot: "c", uptime: at(5))
+    #expect(age.seconds == 40 * 86_400 && age.proven == 3600 + 86_400)
+    age.advance(wall: start.adding(seconds: 40 * 86_400 + 60), boot: "c", uptime: at(65))
+    #expect(age.proven == 3600 + 86_400 + 60)
+  }
+
   /// Across boots the wall clock counts, and one that was set back counts nothing.
   @Test func ageIsThatOfTheMachine() {
     func at(_ seconds: UInt64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
@@ -202,6 +254,16 @@ import Testing
     age.advance(wall: start, boot: "three", uptime: Instant(nanoseconds: 10_900_000_000))
     age.advance(wall: start, boot: "three", uptime: Instant(nanoseconds: 11_100_000_000))
     #expect(age.seconds == 151)
+  }
+
+  /// An age that an earlier version stored is read.
+  @Test func ageInTheLedger() throws {
+    let text = #"{"boot":"one","seconds":5,"uptime":100500000000,"wall":"2026-01-02T03:04:05Z"}"#
+    var age = try JSONDecoder().decode(SessionAge.self, from: Data(text.utf8))
+    age.advance(wall: Timestamp(nanoseconds: 0), boot: "one", uptime: Instant(nanoseconds: 102_600_000_000))
+    #expect(age.seconds == 7)
+    let stored = String(decoding: try JSONEncoder().encode(age), as: UTF8.self)
+    #expect(stored.contains(#""uptime":102500000000"#))
   }
 
   // MARK: The end of a session
@@ -313,6 +375,18 @@ import Testing
     #expect(bench.text("out/b") == "gone")
   }
 
+  /// What came of the attempt before is no part of the next answer.
+  @Test func anAnswerBearsNoEarlierFailure() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    bench.answer("a", FakeAnswer(body: Array("hello".utf8)))
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    let answers = try bench.ledger.events(after: 0, limit: 99).filter { $0.code == .response }
+    #expect(answers.count == 2 && answers.allSatisfy { $0.reason == nil && $0.message == nil })
+  }
+
   /// Of a long error page its beginning is told.
   @Test func ofARefusedBodyTheBeginningIsKept() throws {
     bench.answer("a", FakeAnswer(status: 410, body: Array(repeating: 0x61, count: 300_000)))
@@ -396,6 +470,25 @@ import Testing
     #expect(try bench.add("a") == task && bench.state(task) == .queued)
   }
 
+  /// Each key of a task is that of one request, also the second one, and after the agent was restarted.
+  @Test func eachKeyIsAddedOnce() throws {
+    let task = try bench.add("a") { $0.key = "1" }
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(hangs: true))
+    #expect(try bench.add("a") { $0.key = "2" } == task && bench.state(task) == .queued)
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    for reopens in [false, true] {
+      if reopens { try bench.reopen() }
+      for key in ["1", "2"] {
+        #expect(try bench.add("a") { $0.key = key } == task && bench.ledger.knows(key: key))
+        #expect(try bench.state(task) == .cancelled)
+      }
+    }
+    #expect(try !bench.ledger.knows(key: "3"))
+    // A key is that of its task, whatever comes with it.
+    #expect(try bench.add("b") { $0.key = "2" } == task)
+  }
+
   /// Another client gives the request its first key: it is no repetition, and what is gone comes back.
   @Test func aFirstKeyIsNoRepetition() throws {
     let task = try bench.add("a")
@@ -426,6 +519,23 @@ import Testing
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     try bench.run(until: "it is not what was asked for") { try bench.state(task) == .waiting }
     #expect(try bench.ledger.task(task)?.code == "digest-mismatch" && bench.files.isEmpty)
+  }
+
+  /// Also that of one that comes while the task runs.
+  @Test(arguments: [true, false]) func aDigestThatIsGivenMeanwhileHolds(isRight: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let (task, gate) = try bench.beginPaused("a")
+    let digest = OpenSSLHashing().digest(.sha256, of: isRight ? body : [1]).labelled
+    #expect(try bench.add("a") { $0.digest = digest } == task && bench.state(task) == .running)
+    gate.open()
+    if isRight {
+      try bench.finish(task)
+      #expect(try bench.ledger.task(task)?.digest == digest && bench.asked.withLock { $0.count } == 1)
+    } else {
+      try bench.run(until: "it is not what was asked for") {
+        try bench.ledger.task(task)?.code == "digest-mismatch"
+      }
+    }
   }
 
   /// Orders for all leave nothing that begins meanwhile.

@@ -13,11 +13,11 @@ import Testing
   private let directory = ScratchDirectory()
   private let text = Locked<[UInt8]>([])
 
-  private func hooks(state: String? = nil) -> Hooks {
+  private func hooks(state: String? = nil, clock: any Clock = SystemClock()) -> Hooks {
     let text = text
     let output = LogOutput(.text) { line in text.withLock { $0 += line } }
     return Hooks(
-      directory: state, credentials: nil, log: Logger(output, level: .debug), clock: SystemClock(),
+      directory: state, credentials: nil, log: Logger(output, level: .debug), clock: clock,
       random: SeededRandom(seed: 1))
   }
 
@@ -85,12 +85,14 @@ import Testing
 
   /// One that fails and one that hangs hold up no third, and whoever tells waits for none.
   @Test func aFailureAndAHangAreToldAndHoldUpNobody() {
-    let hooks = hooks()
+    // Time passes only where the test says so: nothing is ended before it has begun.
+    let clock = ManualClock()
+    let hooks = hooks(clock: clock)
     defer { hooks.end() }
     let child = directory.file("child")
     hooks.set([
       hook("bad", "exit 3"),
-      hook("slow", "trap '' TERM; (sleep 600) & echo $! > '\(child)'; wait; sleep 600", timeout: 1),
+      hook("slow", "trap '' TERM; (sleep 600) & echo $! >> '\(child)'; wait; sleep 600", timeout: 30),
       hook("none", "true"), hook("good", "echo told >> '\(directory.file("good"))'"),
     ])
     var missing = HookSettings(name: "missing", way: .command(["no-such-program-at-all"]))
@@ -100,12 +102,17 @@ import Testing
     wait("the good one hears both") { read("good") == "told\ntold\n" }
     wait("the bad one is told") { health(hooks, "bad")?.failures == 2 }
     #expect(health(hooks, "bad")?.message == "it ended with status 3" && health(hooks, "bad")?.dropped == 2)
-    wait("what hangs is ended") { health(hooks, "slow")?.failures == 2 }
+    wait("a program that is not there") { health(hooks, "missing")?.dropped == 2 }
+    #expect(health(hooks, "missing")?.message == "no-such-program-at-all is not in $PATH")
+    wait("what hangs has begun its own") { read("child")?.contains("\n") == true }
+    wait("what hangs is ended") {
+      clock.advance(.seconds(1))
+      hooks.ring()
+      return health(hooks, "slow")?.failures == 2
+    }
     #expect(health(hooks, "slow")?.message == "it took longer than its timeout, and was stopped")
     let process = read("child").flatMap { pid_t($0.split(separator: "\n").first ?? "") } ?? -1
     wait("with what it began") { kill(process, 0) != 0 || Self.isZombie(process) }
-    wait("a program that is not there") { health(hooks, "missing")?.dropped == 2 }
-    #expect(health(hooks, "missing")?.message == "no-such-program-at-all is not in $PATH")
     #expect(log.contains("warning: hook bad: it ended with status 3; this event is given up"))
   }
 
@@ -114,20 +121,25 @@ import Testing
   }
 
   @Test func whatFailsIsTriedAgain() {
-    let hooks = hooks()
+    let clock = ManualClock()
+    let hooks = hooks(clock: clock)
     defer { hooks.end() }
     let count = directory.file("count")
     hooks.set([hook("tell", "echo x >> '\(count)'; test $(wc -l < '\(count)') -ge 2", retries: 3)])
     hooks.tell(.failing, of: "iso") { document() }
+    wait("it fails") { log.contains("hook tell: it ended with status 1; trying again in") }
+    #expect(read("count") == "x\n")
+    clock.advance(.seconds(60))
+    hooks.ring()
     wait("it is told in the second attempt") { log.contains("notice: hook tell: told") }
     #expect(read("count") == "x\nx\n" && health(hooks, "tell")?.state == "good")
-    #expect(log.contains("hook tell: it ended with status 1; trying again in"))
   }
 
   /// What an agent could not tell the next one tells; of hooks that are gone nobody hears.
   @Test func whatWaitsOutlivesTheAgent() {
     let place = directory.path
-    let first = hooks(state: place)
+    // Its clock stands still: none is tried again.
+    let first = hooks(state: place, clock: ManualClock())
     first.set([hook("tell", "exit 1", retries: 5), hook("gone", "exit 1", retries: 5)])
     first.tell(.failing, of: "iso") { document(id: "a") }
     first.tell(.recovered, of: "iso") { document(.recovered, id: "b") }

@@ -59,6 +59,23 @@ import Testing
     #expect(try bench.state(task) == .failed && bench.ledger.partial(RelativePath(task: task)) == nil)
   }
 
+  /// It is not older for a clock that runs ahead when the agent starts.
+  @Test func aClockThatRunsAheadDropsNoPartialFile() throws {
+    let task = try bench.beginLarge("a")
+    bench.clock.setWall(SystemClock().time.adding(seconds: 40 * 86_400).nanoseconds)
+    try bench.reopen()
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(task).part"])
+    bench.clock.advance(.seconds(29 * 86_400))
+    _ = try bench.session.advance()
+    #expect(bench.files == [".tarn-s-\(task).part"])
+    // An agent in between does not make it young again.
+    try bench.reopen()
+    bench.clock.advance(.seconds(2 * 86_400))
+    _ = try bench.session.advance()
+    #expect(bench.files.isEmpty)
+  }
+
   @Test func theOldestPartialFileGoesFirst() throws {
     let (first, second) = (try bench.beginLarge("a"), try bench.beginLarge("b"))
     let old = bench.path + "/out/.tarn-s-\(first).part"
@@ -124,6 +141,106 @@ import Testing
     #expect(try bench.state(small) == .finished)
   }
 
+  /// The server does not say how large they are, and the client does.
+  @Test func expectedBytesCountForOthers() throws {
+    try setQuota(bytes: 1_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 600_000))
+    answer.hasLength = false
+    bench.answer("two", answer)
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    let one = try bench.add("one") { $0.expectedBytes = 600_000 }
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    let two = try bench.add("two") { $0.expectedBytes = 600_000 }
+    try bench.run(until: "it waits") { try bench.state(two) == .waiting }
+    #expect(try bench.ledger.task(two)?.code == "quota-exceeded")
+    gate.open()
+    try bench.finish(one)
+    #expect(try bench.state(one) == .finished)
+  }
+
+  /// Nobody says how large they are: only one of them is begun, and no byte is on the disk beyond the quota.
+  @Test func filesWithoutASizeComeOneAfterTheOther() throws {
+    try setQuota(bytes: 4_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 3_000_000))
+    (answer.hasLength, answer.pause) = (false, (1_500_000, gate))
+    for name in ["a", "b", "c", "d"] {
+      bench.answer(name, answer)
+      try bench.add(name)
+    }
+    try bench.run(until: "only one is at work") {
+      try bench.codes().contains(.response) && bench.session.running == 1
+    }
+    #expect(try bench.session.partialFiles.total().bytes <= 1_500_000)
+    // Nothing else begins beside it.
+    let other = try bench.add("other")
+    bench.clock.advance(.seconds(300))
+    _ = try bench.session.advance()
+    #expect(try bench.session.running == 1 && bench.state(other) == .queued)
+    gate.open()
+    try bench.run(until: "all have finished") {
+      #expect(try bench.session.partialFiles.total().bytes <= 4_000_000)
+      return try bench.states().allSatisfy { $0 == .finished }
+    }
+    // Each of those that were begun before the first answer asks once more.
+    #expect(bench.asked.withLock { $0.count { $0.url != "http://h/other" } } <= 7)
+  }
+
+  /// What a file has on the disk is reserved before it is written.
+  @Test func aFileWithoutASizeStopsAtTheQuota() throws {
+    let (first, gate) = try bench.beginPaused("first")
+    try setQuota(bytes: 3_000_000)
+    let end = AnswerGate()
+    var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 1, count: 2_500_000))
+    (answer.hasLength, answer.pause) = (false, (2_400_000, end))
+    bench.answer("second", answer)
+    let second = try bench.add("second")
+    try bench.run(until: "it waits") {
+      try bench.state(second) == .waiting && !bench.session.isAtWork(second)
+    }
+    #expect(try bench.ledger.task(second)?.code == "quota-exceeded")
+    let kept = try #require(try bench.ledger.task(second).flatMap { bench.session.partialFiles.kept(of: $0) })
+    #expect(kept > 500_000 && kept <= 3_000_000 - (2 << 20))
+    gate.open()
+    end.open()
+    try bench.finish(first)
+    try bench.finish(second)
+    #expect(try bench.state(second) == .finished)
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } > 0)
+  }
+
+  /// No time passes, and nothing is asked in vain.
+  @Test(arguments: ["end", "cancel", "quota"]) func freedRoomIsTakenAtOnce(by what: String) throws {
+    try setQuota(bytes: 1_000_000)
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: Array(repeating: 1, count: 800_000))
+    bench.answer("two", answer)
+    answer.pause = (1000, gate)
+    bench.answer("one", answer)
+    let one = try bench.add("one")
+    try bench.run(until: "the server has answered") { try bench.codes().contains(.response) }
+    let two = try bench.add("two")
+    try bench.run(until: "it waits") {
+      try bench.state(two) == .waiting && !bench.session.isAtWork(two)
+    }
+    let waiting = try #require(try bench.ledger.task(two))
+    #expect(waiting.code == "quota-exceeded" && waiting.nextAttempt == nil && waiting.attempts == 0)
+    bench.clock.advance(.seconds(1000))
+    _ = try bench.session.advance()
+    #expect(try bench.state(two) == .waiting)
+    switch what {
+    case "end": gate.open()
+    case "cancel": #expect(try bench.session.give(.wish(.cancel(keeps: false)), one))
+    default: try setQuota(bytes: 2_000_000)
+    }
+    try bench.finish(two)
+    #expect(try bench.state(two) == .finished)
+    #expect(bench.asked.withLock { $0.count { $0.url == "http://h/two" } } == 2)
+    gate.open()
+  }
+
   /// Two that wait for each other's room would wait for ever.
   @Test func oneOfThoseThatWaitForTheQuotaKeepsItsBytes() throws {
     let lost = DownloadFailure(.reset, "the connection was lost", isTransient: true)
@@ -170,6 +287,53 @@ import Testing
     let last = try bench.add("last/same") { $0.to = bench.path + "/out/" }
     try bench.finish(last)
     #expect(try bench.state(last) == .finished)
+  }
+
+  /// The new name is reserved from the move on, and the old one is free.
+  @Test(arguments: [true, false]) func aTaskThatIsMovedTakesItsNameAlong(isRunning: Bool) throws {
+    var settings = SessionSettings()
+    settings.transfers = 1
+    try bench.session.set(settings, nil)
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    bench.answer("busy", FakeAnswer(hangs: true))
+    let busy = try bench.add("busy") { $0.priority = .high }
+    if !isRunning {
+      #expect(try bench.session.give(.wish(.suspend), task))
+      try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+    }
+    var order = SessionOrder(.answer, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.run(until: "another one runs") { try bench.state(busy) == .running }
+    #expect(try bench.state(task) == (isRunning ? .queued : .suspended))
+    // These come before it.
+    let old = try bench.add("old") { ($0.to, $0.priority) = (bench.path + "/out/a", .high) }
+    let new = try bench.add("new") { ($0.to, $0.priority) = (bench.path + "/other/b", .high) }
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), busy))
+    for other in [old, new] { try bench.finish(other) }
+    #expect(try bench.state(old) == .finished && bench.ledger.task(new)?.code == "in-the-way")
+    if !isRunning { #expect(try bench.session.queue([task], from: [.suspended]) == [task]) }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("other/b")?.utf8.count == 2 << 20)
+    gate.open()
+  }
+
+  /// A task that cannot even begin has ended, and holds its name no longer.
+  @Test func whatFailsAtItsBeginningHoldsNoName() throws {
+    let lost = DownloadFailure(.reset, "lost", isTransient: true)
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    bench.answer("x", FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, lost)))
+    let task = try bench.add("x")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    try "mine".write(toFile: bench.path + "/out/x", atomically: true, encoding: .utf8)
+    #expect(try bench.session.queue([task], from: [.waiting]) == [task])
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "in-the-way")
+    try FileManager.default.removeItem(atPath: bench.path + "/out/x")
+    let other = try bench.add("y") { $0.to = bench.path + "/out/x" }
+    try bench.finish(other)
+    #expect(try bench.state(other) == .finished && bench.text("out/x") == "hello")
   }
 
   /// The bytes are in the directory, whatever it is called by now.
@@ -270,6 +434,41 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
   }
 
+  /// Another host or path is another file, whatever its ETag. Only a digest proves the bytes there.
+  @Test(arguments: ["http://other/a", "http://h:81/a", "http://h/b"], [true, false])
+  func anotherFileBeginsAnew(url: String, hasDigest: Bool) throws {
+    let body = Array(repeating: UInt8(7), count: 2 << 20)
+    let other = hasDigest ? body : Array(repeating: UInt8(8), count: 2 << 20)
+    let broken = DownloadFailure(.reset, "lost", isTransient: true)
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: body, failure: (1_500_000, broken)))
+    let digest = OpenSSLHashing().digest(.sha256, of: body).labelled
+    let task = try bench.add("a") { $0.digest = hasDigest ? digest : nil }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.answers.withLock { $0[url] = FakeAnswer(etag: "\"1\"", body: other) }
+    #expect(try bench.session.partialFiles.beginsAnew(task, at: url) == !hasDigest)
+    var order = SessionOrder(.answer, task: task)
+    order.url = url
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(other))
+    let offset = bench.asked.withLock { $0.first { $0.url == url }?.offset }
+    #expect(hasDigest ? offset ?? 0 >= 1_000_000 : offset == 0)
+  }
+
+  /// The ETag of a finished file says nothing about another file.
+  @Test(arguments: ["http://h/b", "http://h/a?new"]) func aFinishedFileIsComparedWithItsOwnURL(
+    url: String
+  ) throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    var order = SessionOrder(.retry, task: task)
+    order.url = url
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == (url.hasSuffix("b") ? nil : "\"1\""))
+    #expect(try bench.state(task) == .finished)
+  }
+
   /// The answer came while the task ran: what its transfer leaves goes on from the other URL.
   @Test func anotherURLForARunningTaskGoesOnWithTheBytes() throws {
     let (body, gate) = (Array(repeating: UInt8(7), count: 2 << 20), AnswerGate())
@@ -306,6 +505,29 @@ import Testing
     #expect(bench.files.isEmpty)
     #expect(try bench.session.partialFiles.total().files == 0)
     gate.open()
+  }
+
+  /// What was cancelled while its disk was away goes when that is back.
+  @Test(arguments: [true, false], [true, false])
+  func cancelLeavesNothingOnADiskThatIsAway(hasMountPoint: Bool, reopens: Bool) throws {
+    let (task, gate) = try bench.beginPaused("a")
+    #expect(try bench.session.give(.wish(.suspend), task))
+    try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
+    gate.open()
+    let (place, away) = (bench.path + "/out", bench.path + "/away")
+    try FileManager.default.moveItem(atPath: place, toPath: away)
+    if hasMountPoint {
+      try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+    }
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    bench.clock.advance(.seconds(600))
+    _ = try bench.session.advance()
+    #expect(bench.fileExists("away/.tarn-s-1.part"))
+    if hasMountPoint { try FileManager.default.removeItem(atPath: place) }
+    try FileManager.default.moveItem(atPath: away, toPath: place)
+    if reopens { try bench.reopen() } else { bench.clock.advance(.seconds(600)) }
+    _ = try bench.session.advance()
+    #expect(try bench.files.isEmpty && bench.ledger.task(task)?.directory == nil)
   }
 
   /// A folder that somebody renames while it is filled gets no file, and none is told to be there.

@@ -186,12 +186,39 @@ import Testing
     #expect(!bench.fileExists("other/.tarn-s-1.part"))
   }
 
-  @Test(arguments: ["h:80", "https://h", "u@h", ""]) func aHostIsANameAlone(host: String) throws {
+  /// Nobody takes away a file that somebody may use by now.
+  @Test func aFinishedFileStaysWhenItsTaskIsSentElsewhere() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.ledger.task(task)?.path == bench.path + "/other/b")
+    #expect(bench.text("out/a") == "hello" && bench.text("other/b") == "hello")
+  }
+
+  @Test(arguments: [
+    ("::1", "http://[::1]:9415/a"), ("[::1]", "http://[0::1]/a"), ("localhost.", "http://LOCALHOST/a"),
+    ("h", "http://h.:80/a"), ("127.0.0.1", "http://127.1/a"),
+  ]) func aCredentialFitsItsHost(host: String, url: String) throws {
+    var settings = SessionSettings()
+    settings.hosts = [HostTrust(host)]
+    try settings.validate()
+    #expect(HostCredential.fits(HostTrust(host), url))
+    #expect(!HostCredential.fits(HostTrust(host), "http://other/?\(host)"))
+  }
+
+  @Test(arguments: ["h:80", "https://h", "u@h", "", "fe80::1%eth0", "*.h"]) func aHostIsANameAlone(
+    host: String
+  ) throws {
     var settings = SessionSettings()
     settings.hosts = [HostTrust(host)]
     #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
-    settings.hosts = [HostTrust("h"), HostTrust("H")]
-    #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+    for twice in [["h", "H"], ["h", "h."], ["::1", "[0::1]"]] {
+      settings.hosts = twice.map { HostTrust($0) }
+      #expect(throws: TaskRequest.Refusal.self) { try settings.validate() }
+    }
     settings.hosts = [HostTrust("h"), HostTrust("::1"), HostTrust("10.0.0.1")]
     try settings.validate()
   }
@@ -226,7 +253,7 @@ import Testing
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
     bench.clock.advance(.seconds(60))
     try bench.run(until: "it was tried again") { try bench.ledger.task(task)?.attempts != 1 }
-    #expect(try bench.state(task) == .finished)
+    #expect(try bench.state(task) == .finished && bench.asked.withLock { $0.count } == 2)
   }
 
   /// All bytes are there, so that no server names the file again.

@@ -24,10 +24,10 @@ import Testing
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  private static func made(_ path: String) throws -> Sessions {
+  private static func made(_ path: String, _ clock: any Clock = SystemClock()) throws -> Sessions {
     let pool = DownloaderPool(budget: TransferBudget(PlaceLimits(total: 8, perHost: 4)))
     return try Sessions(
-      directory: path, socket: nil, pool: pool, log: Logger(LogOutput(.text) { _ in }), clock: SystemClock())
+      directory: path, socket: nil, pool: pool, log: Logger(LogOutput(.text) { _ in }), clock: clock)
   }
 
   /// Another agent opens the sessions.
@@ -74,6 +74,22 @@ import Testing
     #expect(try sessions.order(SessionOrder(.close), "s").wasSo)
   }
 
+  /// Who comes with a number of the session before gets all that there is.
+  @Test func aSessionThatWasMadeAnewShowsAllItsEvents() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    request.suspended = true
+    _ = try sessions.add([request], to: "s")
+    _ = try sessions.order(SessionOrder(.cancel, task: 1), "s")
+    let all = try sessions.events(of: "s", after: 0, limit: 9).events.map(\.number)
+    let last = try #require(all.last)
+    #expect(try sessions.events(of: "s", after: last, limit: 9).events.isEmpty)
+    #expect(try sessions.events(of: "s", after: last + 1, limit: 9).events.map(\.number) == all)
+    #expect(try sessions.events(of: "s", after: .max, limit: 9).events.isEmpty)
+    let (page, passed) = try sessions.next(of: "s", after: last + 1, limit: 9)
+    #expect(page.events.count == all.count && passed == 0)
+  }
+
   @Test func aSessionIsForgottenBesideWhoListsIt() throws {
     let isOver = Locked(false)
     let failures = Locked<[String]>([])
@@ -94,6 +110,45 @@ import Testing
     reader.join()
     #expect(failures.withLock { $0 } == [])
     #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [])
+  }
+
+  /// The wake command failed once, and then somebody sets the clock.
+  @Test func aClockThatIsSetBackDelaysNoWake() throws {
+    let clock = ManualClock(now: 1_700_000_000_000_000_000)
+    sessions.end()
+    sessions = try Self.made(path, clock)
+    sessions.begin()
+    var settings = SessionSettings()
+    settings.wake = ["/bin/sh", "-c", "exit 3"]
+    _ = try sessions.open("s", settings, isUpdate: false)
+    var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    request.suspended = true
+    _ = try sessions.add([request], to: "s")
+    _ = try sessions.order(SessionOrder(.cancel, task: 1), "s")
+    try waitForWakes(1)
+    // `tarn status` says so.
+    let trouble = try #require(sessions.wakeTroubles().first)
+    #expect(trouble.code == "wake-command" && sessions.wakeTroubles().count == 1)
+    #expect(trouble.message.hasPrefix("the wake command of session s ran 1 time in vain: "))
+    clock.setWall(clock.time.adding(seconds: -86_400).nanoseconds)
+    clock.advance(.seconds(5))
+    _ = try sessions.order(SessionOrder(.resume), "s")
+    try waitForWakes(2)
+    var read = SessionOrder(.acknowledge)
+    read.number = try sessions.show("s").lastEvent
+    _ = try sessions.order(read, "s")
+    #expect(sessions.wakeTroubles().isEmpty)
+  }
+
+  private func waitForWakes(_ failures: Int, at place: SourceLocation = #_sourceLocation) throws {
+    let deadline = Instant.now + .seconds(60)
+    while try sessions.show("s").wake?.failures != failures {
+      guard Instant.now < deadline else {
+        Issue.record("the wake command did not end \(failures) times", sourceLocation: place)
+        return
+      }
+      WorkerThread.sleep(microseconds: 5000)
+    }
   }
 
   @Test func whatACrashLeavesOfAForgottenSessionGoes() throws {

@@ -97,6 +97,9 @@ import Testing
     for (text, number) in [("\"30s\"", 30), ("\"367d\"", 31_708_800)] {
       let problems = Sample.load(Sample.mirror("rescan = \(text)")).problems
       #expect(problems.map(\.code) == [.outOfRange], "\(number) s")
+      // A pass by command, or a schedule, is no rescan.
+      let hint = problems.first?.hint ?? ""
+      #expect(["write rescan = \"1min\"", "write rescan = \"366d\""].contains(hint), "\(hint)")
     }
     #expect(Sample.load(Sample.mirror("rescan = true")).problems.map(\.code) == [.wrongType])
     #expect(Sample.load(Sample.mirror("watch = \"yes\"")).problems.map(\.code) == [.wrongType])

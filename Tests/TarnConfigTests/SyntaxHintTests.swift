@@ -36,6 +36,8 @@ import Testing
       ("keep = twenty", 4, "write for example keep = 20"), ("mirror:", 4, "[mirror.podcasts]"),
       ("{ \"mirror\": 1 }", 4, "a line such as keep = 20"), ("every: ", 4, "= is missing"),
       ("= 20", 4, "such as keep = 20"), ("keep = 20\nkeep = 30", 5, "keep stands in line 4 already"),
+      ("include = [\"a\"]\ninclude = [\n\"b\"\n]", 5, "include stands in line 4 already"),
+      ("every = \"1h\"\ninclude = [\"a\"\nevery = \"2h\"", 6, "quotes and brackets closed"),
       ("state = \"C:\\srv\"", 4, "quotes and brackets closed"), ("state = C:\\srv", 4, "state = 'C:\\srv'"),
     ] as [(String, Int, String)])
   func settings(_ lines: String, _ line: Int, _ hint: String) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TarnCore
 
-/// Which validators of a feed may be asked with, and how the folder's standing is told.
+/// Which validators of a feed may be asked with, and how the folder's fingerprint is made.
 @Suite struct FeedValidatorsTests {
   private func validators(
     _ etag: String?, modified: Int64? = nil, sent: Int64? = 1_000_000, text: String = "as sent"
@@ -148,13 +148,13 @@ private final class RecordedRows: RecordedCursor {
 
   @Test func theOrderDoesNotMatterAndTheNumberDoes() {
     let marks: [UInt64?] = [mark("a", nil), nil, mark("b", nil)]
-    func standing(_ marks: [UInt64?]) -> FolderFingerprint {
+    func fingerprint(_ marks: [UInt64?]) -> FolderFingerprint {
       marks.reduce(into: FolderFingerprint()) { $0.add($1) }
     }
-    #expect(standing(marks) == standing(marks.reversed()))
-    #expect(standing(marks) != standing(marks + [nil]))
-    #expect(standing(marks) != standing([marks[0], nil, nil]))
-    #expect(standing(marks).rows == 3)
-    #expect(standing(marks).odd == 2)
+    #expect(fingerprint(marks) == fingerprint(marks.reversed()))
+    #expect(fingerprint(marks) != fingerprint(marks + [nil]))
+    #expect(fingerprint(marks) != fingerprint([marks[0], nil, nil]))
+    #expect(fingerprint(marks).rows == 3)
+    #expect(fingerprint(marks).odd == 2)
   }
 }

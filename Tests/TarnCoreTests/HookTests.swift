@@ -60,6 +60,21 @@ import Testing
     #expect(!environment.contains { $0.hasPrefix("TARN_CODE=") })
   }
 
+  /// Many servers take a token in the query of a URL.
+  @Test func noQueryLeavesTheMachine() {
+    var document = HookDocument(
+      id: "1", time: Timestamp(nanoseconds: 0), event: .failing, mirror: "iso",
+      feed: "https://h/SUMS?token=X", folder: "/srv/iso?", run: 1, rid: "r", host: "h")
+    document.setEnd(
+      code: "http", message: "'https://h/SUMS?token=X' is gone; https://h/a and http://i#X: why?",
+      hint: "tarn sync https://h/SUMS?a=X&b=https://X")
+    document.setText()
+    #expect(document.feed == "https://h/SUMS?***" && document.folder == "/srv/iso?")
+    #expect(document.message == "'https://h/SUMS?***' is gone; https://h/a and http://i#***: why?")
+    #expect(document.hint == "tarn sync https://h/SUMS?***")
+    #expect(!document.text.contains("X"), "\(document.text)")
+  }
+
   // MARK: - The queue
 
   @Test func eachHookIsToldInOrderAndOneByOne() {

@@ -23,6 +23,8 @@ import Testing
   @Test(arguments: [
     ("https://h/dir/a%20b.iso", "a b.iso"), ("https://h/dir/", "unnamed"), ("https://h", "unnamed"),
     ("https://h/a/..", "unnamed"), ("https://h/a%2Fb", "b"), ("https://h/x.tar.gz?name=y#z", "x.tar.gz"),
+    // A sign is no hexadecimal digit.
+    ("https://h/a%+4b", "a%+4b"),
   ]) func elseTheLastPartOfTheURL(url: String, name: String) {
     #expect(SuggestedName.name(disposition: nil, url: url) == name)
   }

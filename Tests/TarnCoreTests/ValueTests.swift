@@ -166,3 +166,23 @@ import Testing
     #expect(moment(0) < Timestamp(nanoseconds: 1))
   }
 }
+
+@Suite struct HostNameTests {
+  @Test(arguments: [
+    ("Example.ORG.", "example.org", "example.org"), ("localhost", "localhost", "localhost"),
+    ("::1", "::1", "[::1]"), ("[0:0:0:0:0:0:0:1]", "::1", "[::1]"),
+    ("2001:DB8:0:0:1:0:0:1", "2001:db8::1:0:0:1", "[2001:db8::1:0:0:1]"),
+    ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "[2001:db8:0:1:1:1:1:1]"),
+    ("::ffff:127.0.0.1", "::ffff:7f00:1", "[::ffff:7f00:1]"), ("1::", "1::", "[1::]"),
+    ("::", "::", "[::]"), ("10.0.0.1", "10.0.0.1", "10.0.0.1"), ("x_1.a-b", "x_1.a-b", "x_1.a-b"),
+  ]) func hostsHaveOneForm(written: String, text: String, inURL: String) {
+    #expect(HostName(written)?.text == text && HostName(written)?.inURL == inURL)
+  }
+
+  @Test(arguments: [
+    "", ".", "a..b", "h:80", "[::1]:80", "[h]", "u@h", "a/b", "*.h", "a b", "b\u{FC}cher", "fe80::1%eth0",
+    "1:2",
+    "::1::2", ":::", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7::8", "12345::", "+1::", "-0::", "1.2.3.4::",
+    "::1.2.3.256", "127.1", "0x7f.0.0.1", "0x7f000001", "127.0.0.01",
+  ]) func otherTextsAreNoHosts(written: String) { #expect(HostName(written) == nil) }
+}

@@ -1,4 +1,3 @@
-import Glibc
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -110,10 +109,7 @@ import Testing
     let folder = world.folder
     world.server.onRequest { _ in
       _ = try? WorkerThread.start(name: "look") {
-        let end = ContinuousClock.now + .seconds(120)
-        while ContinuousClock.now < end, (try? folder.partials())?.contains(where: { $0.size > 0 }) != true {
-          sched_yield()
-        }
+        _ = isSoInTime { (try? folder.partials())?.contains { $0.size > 0 } == true }
         gate.open()
       }
     }
@@ -430,13 +426,24 @@ import Testing
 
   private static let typed = "application/octet-stream"
 
+  private func isNoFile(_ rows: [(String, ContentHint, [UInt8], String?)]) throws {
+    for (name, hint, body, type) in rows {
+      let world = world(hint, name)
+      var answer = FakeAnswer(body: body)
+      answer.contentType = type
+      world.server.answer(World.host + name, answer)
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(hint) \(type ?? "")")
+      #expect(world.files.isEmpty)
+    }
+  }
+
   /// What is no file although it is no page in UTF-8 either.
   @Test func moreThatIsNoFile() throws {
     let latin = Array("Acc\u{E8}s refus\u{E9}".unicodeScalars.map { UInt8($0.value) })
     let wide = "<html><body>login</body></html>".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
     let told = ContentHint(length: 30_003)
     let pdf = ContentHint(mediaType: "application/pdf".bytes, length: 3_000_000)
-    for (name, hint, body, type) in [
+    try isNoFile([
       ("x", pdf, latin, "text/plain"), ("x.pdf", told, latin, "text/plain; charset=iso-8859-1"),
       ("a.mp3", told, "Access denied".bytes, nil), ("a.mp3", told, "Access denied".bytes, Self.typed),
       ("a.docx", told, "Access denied".bytes, "text/plain"), ("a.mobi", ContentHint(), "<html>".bytes, nil),
@@ -446,6 +453,12 @@ import Testing
       ("a.tar.gz", ContentHint(), "<!-- proxy -->\n<!DOCTYPE html><p>login".bytes, Self.typed),
       ("a.tar.gz", told, "<?xml version=\"1.0\"?>\n<!DOCTYPE html><p>login".bytes, nil),
       ("x.xls", ContentHint(mediaType: "application/vnd.ms-excel".bytes), "<html>login".bytes, "text/html"),
+    ])
+  }
+
+  /// Names and types that say nothing of a page.
+  @Test func whatOnlyItsBytesTellIsNoFile() throws {
+    try isNoFile([
       ("a.ova", ContentHint(), "<html>login".bytes, "text/html"),
       ("a.ova", ContentHint(), "<html>login".bytes, Self.typed),
       ("a.ova", ContentHint(), "Not found".bytes, "text/html"),
@@ -487,14 +500,7 @@ import Testing
           .bytes,
         "application/xml"
       ),
-    ] as [(String, ContentHint, [UInt8], String?)] {
-      let world = world(hint, name)
-      var answer = FakeAnswer(body: body)
-      answer.contentType = type
-      world.server.answer(World.host + name, answer)
-      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(hint) \(type ?? "")")
-      #expect(world.files.isEmpty)
-    }
+    ])
   }
 
   /// What pages of programs begin with that write no head.
@@ -510,13 +516,22 @@ import Testing
     }
   }
 
+  private func typed(_ type: String, _ length: UInt64? = nil) -> ContentHint {
+    ContentHint(mediaType: type.bytes, length: length)
+  }
+
+  private func isTheFile(_ rows: [(String, ContentHint, String, String?)]) throws {
+    for (name, hint, body, type) in rows {
+      let world = world(hint, name)
+      world.server.answer(World.host + name, page(body, type))
+      #expect(try world.run().isInSync, "\(name) \(hint) \(type ?? "")")
+    }
+  }
+
   /// What looks odd and is the file all the same.
   @Test func whatIsTheFileAllTheSame() throws {
     let midi = "MThd\u{0}\u{0}\u{0}\u{6}\u{0}\u{1}\u{0}\u{1}\u{0}`MTrk"
-    func typed(_ type: String, _ length: UInt64? = nil) -> ContentHint {
-      ContentHint(mediaType: type.bytes, length: length)
-    }
-    for (name, hint, body, type) in [
+    try isTheFile([
       ("a.wax", typed("audio/x-ms-wax"), "<ASX version=\"3.0\"/>", "audio/x-ms-wax"),
       ("a.wvx", typed("video/x-ms-wvx", 9000), "<ASX version=\"3.0\"/>", "video/x-ms-wvx"),
       ("a.ram", typed("audio/x-pn-realaudio", 9000), "http://a.example/a.rm", "text/plain"),
@@ -535,6 +550,12 @@ import Testing
       ("x", typed("image/x-odd", 7), "letters", "text/plain"),
       ("x", ContentHint(length: 7), "letters", "text/plain"),
       ("a.txt", typed("text/plain"), "", "text/plain"),
+    ])
+  }
+
+  /// So do texts and pages where the feed or the name expects them.
+  @Test func aTextThatIsExpectedIsTheFile() throws {
+    try isTheFile([
       ("favicon.ico", ContentHint(), "<svg xmlns=\"x\"/>", "image/svg+xml"),
       ("a.png", ContentHint(), "<?xml version=\"1.0\"?><svg/>", "image/svg+xml"),
       ("readme.md", ContentHint(), "<html>shown", "text/html"),
@@ -567,10 +588,6 @@ import Testing
         "a.xml.gz", ContentHint(), "<?xml version=\"1.0\"?><a>\(String(repeating: " ", count: 2000))",
         "text/xml"
       ),
-    ] as [(String, ContentHint, String, String?)] {
-      let world = world(hint, name)
-      world.server.answer(World.host + name, page(body, type))
-      #expect(try world.run().isInSync, "\(name) \(hint) \(type ?? "")")
-    }
+    ])
   }
 }

@@ -59,7 +59,7 @@ import Testing
   }
 
   /// Its own source is gone, and the same bytes came under another name: it has not failed, and does not wait for the end.
-  @Test func whatATwinBringsIsNotToldAsFailed() throws {
+  @Test func whatADuplicateBringsIsNotToldAsFailed() throws {
     world.add(world.entry("bad", "same text"))
     world.want("ok", "same text")
     let gate = wantSlow()
@@ -138,13 +138,13 @@ import Testing
   }
 
   /// Its sources failed, and then another entry brought its bytes.
-  @Test func whatATwinBringsIsNoProblem() throws {
+  @Test func whatADuplicateBringsIsNoProblem() throws {
     wantMissing("a")
     let gate = wantSlow()
-    guard case .entry(var twin) = world.items[0] else { return }
-    twin.digests = [world.digest("text of slow")]
-    twin.size = 12
-    world.items[0] = .entry(twin)
+    guard case .entry(var duplicate) = world.items[0] else { return }
+    duplicate.digests = [world.digest("text of slow")]
+    duplicate.size = 12
+    world.items[0] = .entry(duplicate)
     let (seen, report) = try run(gate) { $0.entries.failed == 1 }
     #expect(seen?.problems.map(\.path) == ["a"] && seen?.entries.pending == 1)
     #expect(report.isInSync && world.isConverged)

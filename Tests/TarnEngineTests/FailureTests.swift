@@ -351,7 +351,7 @@ private final class HastyDownloader: Downloading {
     let sent = send(from: 0, to: receiver)
     hashing.isHeld.change { $0 = false }
     // All of it at once: nothing could be written so far.
-    while folder.count(.append) < 1 {}
+    _ = isSoInTime { folder.count(.append) > 0 }
     let (resumed, done) = (resumed, head)
     lanes?.submit(lane: 0) { [self] in
       var position = sent

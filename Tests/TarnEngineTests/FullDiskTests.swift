@@ -117,4 +117,38 @@ import Testing
   private var notices: [String] {
     world.log.events.compactMap { if case .notice(let code, _) = $0 { code } else { nil } }
   }
+
+  private final class NoResponses: ResponseObserver {
+    func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict { .usual }
+    func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure? { nil }
+    func refused(_ path: RelativePath, body: [UInt8]) {}
+  }
+
+  /// A single download keeps its bytes when the disk is full. Where there are none, no empty file stays, and no row.
+  @Test func aDownloadWithoutAByteLeavesNothing() throws {
+    world.folder.setSpace(free: 0)
+    let downloader = try FakeDownloader { _ in
+      var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20))
+      answer.hasLength = false
+      return answer
+    }
+    let path = RelativePath(task: 1)
+    let ports = SingleDownload.Ports(
+      folder: world.folder, ledger: world.ledger, downloader: downloader, clock: world.clock,
+      random: world.random, bootID: "boot-1", progress: PassProgress(clock: world.clock), device: 1,
+      promises: SpacePromises())
+    let engine = TransferEngine()
+    let ended = LockedCondition<SingleDownload.Outcome?>(nil)
+    _ = engine.start(SingleDownload(path, url: "http://h/a"), with: ports, observer: NoResponses()) {
+      outcome in ended.change { $0 = outcome }
+    }
+    let outcome = ended.wait { $0 }
+    guard case .failed(let code, _) = outcome else {
+      Issue.record("it has not failed")
+      return
+    }
+    engine.close()
+    #expect(try code == "no-space" && world.folder.partials().isEmpty)
+    #expect(try world.ledger.partial(path) == nil)
+  }
 }

@@ -482,6 +482,26 @@ import Testing
     #expect(world.ledger.contents.facts[.repairPending]?.hasPrefix("1 ") == true)
   }
 
+  /// The pass has read what is left, and the repair ends before that is in the ledger.
+  @Test func whatARepairBringsWhileThePassIsRecordedIsNotLeft() throws {
+    let world = try world()
+    let both = try both(world)
+    let (records, goesOn) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      let isEnd = changes.contains { if case .fact(.ended, _) = $0 { true } else { false } }
+      guard isEnd, !records.isOpen else { return }
+      records.open()
+      goesOn.wait()
+    }
+    both.big.open()
+    records.wait()
+    both.slow.open()
+    #expect(try both.repair.wait().report.counts.restored == 1)
+    goesOn.open()
+    #expect(try both.pass.wait().isInSync)
+    #expect(world.ledger.contents.facts[.repairPending] == nil && world.isConverged)
+  }
+
   // MARK: Another manifest
 
   /// Its manifest is no more, and the next one could not be kept.

@@ -58,8 +58,8 @@ import Testing
     #expect(try !recorded.exists(of: world.digest("wanted"), for: "d1001".path))
   }
 
-  /// Neither its own row nor that of another file that is gone is a twin: both wait for the one that comes later.
-  @Test(arguments: [4096, 0]) func rowsOfWhatIsGoneAreNoTwins(mostHeldBack: Int) throws {
+  /// Neither its own row nor that of another file that is gone is a duplicate: both wait for the one that comes later.
+  @Test(arguments: [4096, 0]) func rowsOfWhatIsGoneAreNoDuplicates(mostHeldBack: Int) throws {
     let world = World()
     world.policy.retries = 0
     world.mostHeldBack = mostHeldBack
@@ -128,7 +128,7 @@ import Testing
   }
 
   /// The first one fails: the next one that waited is asked for, and once its bytes are there the first one gets them.
-  @Test(arguments: [long, "short"]) func aFailureIsCopiedFromItsTwin(text: String) throws {
+  @Test(arguments: [long, "short"]) func aFailureIsCopiedFromItsDuplicate(text: String) throws {
     let world = World()
     world.policy.retries = 0
     for number in 0..<4 { world.want("f\(number)", text) }
@@ -141,8 +141,8 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
-  /// The twin comes long after the failure, and in the other phase.
-  @Test func aFailureIsCopiedFromATwinThatComesLater() throws {
+  /// The duplicate comes long after the failure, and in the other phase.
+  @Test func aFailureIsCopiedFromADuplicateThatComesLater() throws {
     let world = World()
     world.policy.retries = 0
     world.policy.publishLast = PathPatterns(["/z"])
@@ -156,7 +156,7 @@ import Testing
   }
 
   /// All of them fail, each for its own reason, and what came of one of them is kept.
-  @Test func failuresWithoutATwinAreReported() throws {
+  @Test func failuresWithoutADuplicateAreReported() throws {
     let world = World()
     world.policy.retries = 0
     for name in ["a", "b", "c"] { world.want(name, Self.long) }
@@ -187,7 +187,7 @@ import Testing
   }
 
   /// Small files are not waited for; all the same each is there once it is asked for.
-  @Test func smallTwinsDoNotWait() throws {
+  @Test func smallDuplicatesDoNotWait() throws {
     let world = World()
     for number in 0..<500 { world.want("f\(number)", "") }
     #expect(try world.run().isInSync)

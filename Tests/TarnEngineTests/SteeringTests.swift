@@ -1,4 +1,3 @@
-import Glibc
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -51,19 +50,19 @@ import Testing
     let (ledger, steering) = (world.ledger, steering)
     let answers = Answers()
     let requests = Locked(0)
-    world.server.onRequest { request in
+    let pass = try world.begin { request in
       guard request.url == World.host + "late" else { return }
       requests.withLock { $0 += 1 }
       guard requests.withLock({ $0 }) == 1 else { return }
       answers.collect {
         var given = [steering.give(.cancel, "late".path)]
-        while !isAtOnce, (try? ledger.problem(name: "late".bytes)) == .some(.none) { sched_yield() }
+        if !isAtOnce { _ = isSoInTime { (try? ledger.problem(name: "late".bytes)) != .some(.none) } }
         given.append(steering.give(.retry, "late".path))
-        while steering.give(.cancel, "stuck".path) == .notThere { sched_yield() }
+        _ = isSoInTime { steering.give(.cancel, "stuck".path) != .notThere }
         return given
       }
     }
-    let report = try world.run()
+    let report = try pass.wait()
     #expect(answers.all == [.done, .done])
     #expect(world.text("late") == "text")
     #expect(report.problems.map(\.name) == ["stuck".bytes] && report.counts.failed == 1)
@@ -77,16 +76,16 @@ import Testing
     let (ledger, steering) = (world.ledger, steering)
     world.want("later", "never")
     world.server.answer(World.host + "later", FakeAnswer(hangs: true))
-    world.server.onRequest { request in
+    let pass = try world.begin { request in
       guard request.url == World.host + "stuck" else { return }
       _ = try? WorkerThread.start(name: "order") {
-        while steering.give(.cancel, "stuck".path) != .notThere {}
+        _ = isSoInTime { steering.give(.cancel, "stuck".path) == .notThere }
         let problem = (try? ledger.problem(name: "stuck".bytes)) ?? nil
         seen.withLock { $0 = problem }
-        while steering.give(.cancel, "later".path) == .notThere {}
+        _ = isSoInTime { steering.give(.cancel, "later".path) != .notThere }
       }
     }
-    let report = try world.run()
+    let report = try pass.wait()
     #expect(Set(report.problems.map(\.code)) == ["cancelled"])
     #expect(seen.withLock { $0?.code } == "cancelled")
     #expect(try world.ledger.problem(name: "stuck".bytes)?.attempts == 1)
@@ -101,18 +100,18 @@ import Testing
     if !isFromBefore { world.server.script(World.host + "late", [FakeAnswer(hangs: true)]) }
     let ledger = world.ledger
     let answers = Answers()
-    world.server.onRequest { request in
+    let pass = try world.begin { request in
       guard request.url == World.host + "stuck" else { return }
       answers.collect {
-        while !isFromBefore, steering.give(.pause, "late".path) == .notThere { sched_yield() }
-        while (try? ledger.problem(name: "late".bytes)) == .some(.none) { sched_yield() }
+        if !isFromBefore { _ = isSoInTime { steering.give(.pause, "late".path) != .notThere } }
+        _ = isSoInTime { (try? ledger.problem(name: "late".bytes)) != .some(.none) }
         let isResumed = steering.resume("late".path)
         let answer = steering.give(.retry, "late".path)
-        while steering.give(.cancel, "stuck".path) == .notThere { sched_yield() }
+        _ = isSoInTime { steering.give(.cancel, "stuck".path) != .notThere }
         return [isResumed ? answer : .notThere]
       }
     }
-    let report = try world.run()
+    let report = try pass.wait()
     #expect(answers.all == [.done])
     #expect(world.text("late") == "text")
     #expect(report.problems.map(\.name) == ["stuck".bytes] && report.counts.waiting == 0)
@@ -146,15 +145,18 @@ import Testing
     world.server.script(World.host + "late", [FakeAnswer(status: 503)])
     let steering = steering
     let answers = Answers()
-    world.server.onRequest { _ in
+    let pass = try world.begin { _ in
       answers.collect {
         var answer = PassSteering.Answer.wasSo
         // It does not wait yet, or not any more.
-        while answer == .wasSo { answer = steering.give(.retry, "late".path) }
+        _ = isSoInTime {
+          answer = steering.give(.retry, "late".path)
+          return answer != .wasSo
+        }
         return [answer]
       }
     }
-    #expect(try world.run().isInSync)
+    #expect(try pass.wait().isInSync)
     #expect(world.server.requests.count == 2)
     #expect(answers.all.contains(.done))
   }

@@ -253,9 +253,9 @@ import Testing
     _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
     _ = state.admit(2, of: 1, path: "b".path, contents: nil, mustBegin: false)
-    #expect(state.refused(2) == [.putBack(2)] && state.isCramped(1))
+    #expect(state.refused(2) == [.putBack(2)] && state.isSpaceQueueFull(1))
     _ = state.answered(1, .failed)
-    #expect(state.retryForSpace(1) == [] && state.isCramped(1))
+    #expect(state.retryForSpace(1) == [] && state.isSpaceQueueFull(1))
     #expect(state.beginNext(1) == [.reserve(2)])
   }
 
@@ -475,13 +475,13 @@ private struct Outside: Hashable {
       return events + (mine.jobs == 0 && number == client ? [.reopen(client)] : [])
     }
     if waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(number),
-      !state.isCramped(number)
+      !state.isSpaceQueueFull(number)
     {
       events.append(.admit(client))
     }
     // As the plan is read: once there is nothing new in it.
     if !waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(number),
-      !state.isCramped(number), returning.contains(where: { of($0.id).client == client })
+      !state.isSpaceQueueFull(number), returning.contains(where: { of($0.id).client == client })
     {
       events.append(.comeBack(client))
     }
@@ -688,7 +688,7 @@ private struct Outside: Hashable {
 
   /// Who waits for space waits for its own client alone.
   private mutating func checkSpace(_ client: TransferState.ClientID) {
-    guard let mine = state.clients[client], mine.isIdle, mine.crampedCount > 0 else { return }
+    guard let mine = state.clients[client], mine.isIdle, mine.spaceWaiters > 0 else { return }
     var after = state
     if after.retryForSpace(client) == nil { fault = "\(client) waits for the space of others" }
   }

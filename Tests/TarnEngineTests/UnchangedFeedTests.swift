@@ -495,7 +495,7 @@ import Testing
       var record = FeedRecord(
         validators: FeedValidators(etag: tag, lastModified: time), url: "http://a/?b=c",
         text: world().hashing.digest(.sha256, of: "text".bytes), settings: "s",
-        read: Timestamp(nanoseconds: 7), standing: FolderFingerprint(rows: 1, odd: 2, sum: .max))
+        read: Timestamp(nanoseconds: 7), fingerprint: FolderFingerprint(rows: 1, odd: 2, sum: .max))
       record.incompleteReason = "one\r\ntwo"
       record.refreshSeconds = tag == nil ? nil : 5
       record.isWindow = tag == nil

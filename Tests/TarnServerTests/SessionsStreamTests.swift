@@ -51,7 +51,7 @@ final class FakeSessions: SessionPort {
 
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage {
     let count = try count(id)
-    let last = max(number, try acknowledged(in: id))
+    let last = max(number != .max && number > count ? 0 : number, try acknowledged(in: id))
     let numbers = last < count ? Array((last + 1)...count) : []
     let events = numbers.prefix(limit).map { number in
       var event = SessionEvent(.finished, time: Timestamp(nanoseconds: 0))
@@ -188,6 +188,32 @@ final class FakeSessions: SessionPort {
     let (first, third) = follow(stage, ["a:0"])
     defer { third.end() }
     #expect(first.steps(2) == ["a passed 7", "a 8"])
+  }
+
+  /// A session that was made anew under its name has not reached the number of its reader.
+  @Test func aSessionThatWasMadeAnewIsReadFromItsBeginning() throws {
+    let stage = try Stage()
+    stage.agent.fakes.publish("a", 2)
+    let (heard, stream) = follow(stage, ["a:50"])
+    defer { stream.end() }
+    #expect(heard.steps(3) == ["a passed 0", "a 1", "a 2"])
+    let client = stage.raw
+    client.get("/v1/session/stream?session=a&after=50")
+    #expect(client.read(through: "id: 50\n\n") != nil)
+    #expect(client.read(through: "id: 0\n\nid: 1\n") != nil)
+    // Also where it has no event yet, and one whose first events are acknowledged.
+    stage.agent.fakes.publish("b", 0)
+    let (later, other) = follow(stage, ["b:9"])
+    defer { other.end() }
+    #expect(later.state.wait(atMost: .seconds(120)) { $0.hasBegun ? true : nil } == true)
+    stage.agent.fakes.publishAcknowledged("b", 3)
+    stage.agent.fakes.publish("b")
+    #expect(later.steps(2) == ["b passed 3", "b 4"])
+    // The greatest number asks for none.
+    let (none, third) = follow(stage, ["a:\(Int64.max)", "b:4"])
+    defer { third.end() }
+    stage.agent.fakes.publish("b")
+    #expect(none.steps(1) == ["b 5"] && none.steps(of: "a").isEmpty)
   }
 
   @Test func theStreamOfASessionPassesTheNumber() throws {

@@ -259,42 +259,8 @@ extension StateLine.Request {
     let limits = PlaceLimits(
       total: 1 + random.below(8), perHost: 1 + random.below(4), keptForSmall: random.below(3))
     let queue = StateLine(limits)
-    var waiting: [Int: Request] = [:]
-    var running: [Int: Request] = [:]
-    var held: Set<String> = []
-    let shared: Set<String> = seed % 3 == 0 ? [] : ["b"]
-    var isShared = false
+    var model = PlaceModel(limits: limits, shared: seed % 3 == 0 ? [] : ["b"])
     var miscounts = 0
-    func places(_ requests: some Collection<Request>) -> Int {
-      requests.count { !$0.isStream }
-        + Set(requests.filter(\.isStream).map { "\($0.mirror) \($0.host)" }).count
-    }
-    /// Beside other streams of its mirror: unless somebody waits who has nothing at the host, or, where all is taken, nowhere.
-    func mayJoin(_ request: Request) -> Bool {
-      guard request.isStream, !held.contains(request.host) else { return false }
-      let there = running.values.filter { $0.host == request.host }
-      guard there.contains(where: { $0.isStream && $0.mirror == request.mirror }) else { return false }
-      let isFull = places(running.values) >= limits.total
-      return !waiting.values.contains { other in
-        other.host == request.host && !there.contains { $0.mirror == other.mirror }
-          || isFull && !held.contains(other.host) && !running.values.contains { $0.mirror == other.mirror }
-      }
-    }
-    func mayRun(_ request: Request) -> Bool {
-      if mayJoin(request) { return true }
-      let there = running.values.filter { $0.host == request.host }
-      let large = there.filter { !$0.isSmall }.count
-      let spare = shared.contains(request.host) && limits.perHost > 1 ? 1 : 0
-      let small = min(limits.keptForSmall, max(0, limits.perHost - spare - 2))
-      let kept = there.contains { $0.mirror == request.mirror } ? spare : 0
-      // By a large one, so that the small ones have theirs still.
-      let isTaken = request.isSmall && small > 0 && large > limits.perHost - small - spare
-      let isKnown = running.values.contains { $0.mirror == request.mirror }
-      let keptOfAll = isShared && limits.total > 1 && isKnown ? 1 : 0
-      return places(running.values) < limits.total - keptOfAll && !held.contains(request.host)
-        && places(there) < limits.perHost - (isTaken ? 0 : kept)
-        && (request.isSmall || large < limits.perHost - small - kept)
-    }
     for id in 0..<1000 {
       switch random.below(10) {
       case 0...3:
@@ -304,41 +270,43 @@ extension StateLine.Request {
           isSmall: random.chance(40), isStream: random.chance(30))
         queue.add(id, request)
         // The queue remembers it only while somebody is there.
-        queue.setShared(shared.contains(request.host), host: request.host)
-        waiting[id] = request
+        queue.setShared(model.shared.contains(request.host), host: request.host)
+        model.waiting[id] = request
       case 4...6:
         guard let (taken, request) = queue.take() else {
-          #expect(!waiting.values.contains(where: mayRun))
+          #expect(!model.waiting.values.contains(where: model.mayRun))
           continue
         }
-        #expect(waiting[taken] == request && mayRun(request))
-        waiting[taken] = nil
-        running[taken] = request
+        #expect(model.waiting[taken] == request && model.mayRun(request))
+        model.waiting[taken] = nil
+        model.running[taken] = request
       case 7, 8:
-        guard let one = running.keys.sorted().randomElement(using: &random) else { continue }
+        guard let one = model.running.keys.sorted().randomElement(using: &random) else { continue }
         #expect(queue.finish(one))
-        running[one] = nil
+        model.running[one] = nil
       default:
         if random.chance(10) {
-          isShared.toggle()
-          queue.setShared(isShared)
+          model.isShared.toggle()
+          queue.setShared(model.isShared)
         } else if random.chance(20) {
           let host = random.pick(["a", "b", "c"])
           let isHeld = random.chance(40)
           queue.setHeld(isHeld, host: host)
-          if isHeld { held.insert(host) } else { held.remove(host) }
-        } else if let one = waiting.keys.sorted().randomElement(using: &random) {
+          if isHeld { model.held.insert(host) } else { model.held.remove(host) }
+        } else if let one = model.waiting.keys.sorted().randomElement(using: &random) {
           #expect(queue.remove(one))
-          waiting[one] = nil
+          model.waiting[one] = nil
         }
       }
-      if queue.waitingCount != waiting.count || queue.runningCount != running.count { miscounts += 1 }
+      if queue.waitingCount != model.waiting.count || queue.runningCount != model.running.count {
+        miscounts += 1
+      }
     }
     #expect(miscounts == 0)
-    for host in held { queue.setHeld(false, host: host) }
+    for host in model.held { queue.setHeld(false, host: host) }
     queue.setShared(false)
-    for id in running.keys { queue.finish(id) }
-    #expect(drain(queue).count == waiting.count)
+    for id in model.running.keys { queue.finish(id) }
+    #expect(drain(queue).count == model.waiting.count)
   }
 
   /// At one host, mirrors that always have someone waiting are served alike, within two turns at any time.
@@ -535,5 +503,52 @@ extension StateLine.Request {
     queue.finish(3)
     let next = queue.take()?.id
     #expect(next == 11)
+  }
+}
+
+/// Looks at every request, where the budget keeps lines.
+private struct PlaceModel {
+  typealias Request = StateLine.Request
+
+  let limits: PlaceLimits
+  /// Hosts that several mirrors want.
+  let shared: Set<String>
+  /// True while several mirrors want places.
+  var isShared = false
+  var waiting: [Int: Request] = [:]
+  var running: [Int: Request] = [:]
+  var held: Set<String> = []
+
+  private func places(_ requests: some Collection<Request>) -> Int {
+    requests.count { !$0.isStream }
+      + Set(requests.filter(\.isStream).map { "\($0.mirror) \($0.host)" }).count
+  }
+
+  /// Beside other streams of its mirror: unless somebody waits who has nothing at the host, or, where all is taken, nowhere.
+  private func mayJoin(_ request: Request) -> Bool {
+    guard request.isStream, !held.contains(request.host) else { return false }
+    let there = running.values.filter { $0.host == request.host }
+    guard there.contains(where: { $0.isStream && $0.mirror == request.mirror }) else { return false }
+    let isFull = places(running.values) >= limits.total
+    return !waiting.values.contains { other in
+      other.host == request.host && !there.contains { $0.mirror == other.mirror }
+        || isFull && !held.contains(other.host) && !running.values.contains { $0.mirror == other.mirror }
+    }
+  }
+
+  func mayRun(_ request: Request) -> Bool {
+    if mayJoin(request) { return true }
+    let there = running.values.filter { $0.host == request.host }
+    let large = there.filter { !$0.isSmall }.count
+    let spare = shared.contains(request.host) && limits.perHost > 1 ? 1 : 0
+    let small = min(limits.keptForSmall, max(0, limits.perHost - spare - 2))
+    let kept = there.contains { $0.mirror == request.mirror } ? spare : 0
+    // By a large one, so that the small ones have theirs still.
+    let isTaken = request.isSmall && small > 0 && large > limits.perHost - small - spare
+    let isKnown = running.values.contains { $0.mirror == request.mirror }
+    let keptOfAll = isShared && limits.total > 1 && isKnown ? 1 : 0
+    return places(running.values) < limits.total - keptOfAll && !held.contains(request.host)
+      && places(there) < limits.perHost - (isTaken ? 0 : kept)
+      && (request.isSmall || large < limits.perHost - small - kept)
   }
 }

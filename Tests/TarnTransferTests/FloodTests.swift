@@ -62,6 +62,12 @@ struct FloodTests {
     #expect(ended.failure?.isTransient == true, "\(ended)")
   }
 
+  /// libcurl tries new connections, and gives up in the end. That is one of the failures that cut the streams of a host.
+  @Test func aRefusedStreamFailsForNow() throws {
+    let failure = try #require(try outcome("refused")?.failure)
+    #expect(failure.code == .reset && failure.isTransient, "\(failure)")
+  }
+
   /// The thread comes back by itself, and hears of the end: no need to wait for a bound.
   @Test func aFloodDoesNotKeepTheThreadFromEnding() throws {
     let flood = try FloodServer(["data"], certificate: server.certificate, key: server.key)

@@ -104,8 +104,17 @@ import Testing
     #expect(one.origin == (try SourceURL("https://example.org:443/b#part")).origin)
     #expect(one.origin != (try SourceURL("http://example.org/a")).origin)
     #expect(one.origin != (try SourceURL("https://example.org:444/a")).origin)
+    #expect(one.origin == (try SourceURL("https://example.org./a")).origin)
+    #expect(try SourceURL("http://[::ffff:127.0.0.1]/").origin == SourceURL("http://[::FFFF:7f00:1]/").origin)
     #expect(try one.resolving("//other.example/x").origin.host == "other.example")
     #expect(try one.resolving("b?c#d").text == "https://Example.org/b?c")
+  }
+
+  @Test(arguments: [
+    ("https://h/a?b=1", true), ("https://H:443/a#c", true), ("https://h/a", true), ("https://h/a/", false),
+    ("http://h/a", false), ("https://h:444/a", false), ("https://other/a", false), ("a", false),
+  ]) func theQueryAloneMayDiffer(other: String, isSame: Bool) {
+    #expect(URLOrigin.isSameButQuery("https://h/a?b=2", other) == isSame)
   }
 
   // MARK: Rate
@@ -204,6 +213,20 @@ import Testing
       #expect(!option.reason.isEmpty)
       #expect(option.apply(to: handle.easy) == CURLE_OK, "\(option)")
     }
+  }
+
+  /// However the host is written: a pin that is not found would be no pin.
+  @Test(arguments: [
+    ("::1", "https://[::1]/a"), ("[::1]", "https://[0:0:0:0:0:0:0:1]:9/a"),
+    ("localhost.", "https://localhost/"),
+    ("Localhost", "https://localhost./"), ("::ffff:127.0.0.1", "https://[::ffff:7f00:1]/"),
+  ]) func theTrustInAHostIsFound(host: String, url: String) throws {
+    var (settings, trust) = (NetworkSettings(), HostTrust(host))
+    (trust.ca, trust.pins) = ("/ca", ["sha256//AAAA"])
+    settings.trust = [HostTrust("other"), trust]
+    let request = DownloadRequest(url: url, limit: 1)
+    let options = CurlOption.own(request, of: try SourceURL(url), isGet: true, settings)
+    #expect(options.map(\.value) == [.text("/ca"), .text("sha256//AAAA")])
   }
 
   @Test func whatSomebodyWaitsForMayHaveAPlaceOfTheSmallOnes() {

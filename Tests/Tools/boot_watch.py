@@ -7,7 +7,7 @@ from boot_bench import check, journal, mirror, pid, read, run, show, wait_until
 
 FOLDER = "/srv/mirrors/iso"
 FILE = FOLDER + "/one.iso"
-# Of the user's own doing, each undone at once: how soon is told, and it fails only beyond what a busy machine takes.
+# Of the user's own doing, each undone at once: how soon is told, and judged by no time.
 EDITS = {
     "deleted": "rm one.iso",
     "edited": "echo mine >one.iso",
@@ -16,7 +16,6 @@ EDITS = {
     "a link in its place": "ln -sf two.iso one.iso",
     "a directory in its place": "rm one.iso && mkdir one.iso && echo mine >one.iso/inner",
 }
-LIMIT = 30.0
 DELETIONS = 10
 
 
@@ -76,10 +75,10 @@ def watched():
         for look, name in ((os.readlink, "ns/mnt"), (read, "cgroup"))), read(f"/proc/{number}/cgroup"))
     for name, command in EDITS.items():
         seconds = edit(command)
-        check(f"watch: {name}: it is back, {told(seconds)}", seconds is not None and seconds <= LIMIT)
+        check(f"watch: {name}: it is back, {told(seconds)}", seconds is not None)
     times = [edit("rm one.iso") for _ in range(DELETIONS)]
     check(f"watch: deleted {DELETIONS} times, back each time, {told(*times)}",
-          all(seconds is not None and seconds <= LIMIT for seconds in times))
+          all(seconds is not None for seconds in times))
     done = run(["tarn", "events", "iso"])
     check("watch: the events tell it", "restored" in done.output and "one.iso" in done.output, done)
     done = run(["tarn", "explain", "iso", "one.iso"])
@@ -103,7 +102,7 @@ def watcher_killed():
     found = journal("-u", "tarn", "MIRROR=iso", "CODE=watch-lost")
     check("watcher killed: the journal has it as a warning", found and found[-1].get("PRIORITY") == "4", found[-1:])
     seconds = edit("rm one.iso")
-    check(f"watcher killed: a deleted file is back, {told(seconds)}", seconds is not None and seconds <= LIMIT)
+    check(f"watcher killed: a deleted file is back, {told(seconds)}", seconds is not None)
     check("watcher killed: no zombie is left", not [one for one in children(agent) if one["State"][0] == "Z"],
           children(agent))
     check("watcher killed: the agent is the same", pid() == agent and show("NRestarts") == "0")

@@ -4,7 +4,8 @@
 Usage: flood_server.py CERT KEY KIND...
 
 Listens on a free port of 127.0.0.1 for each kind and prints "ready PORT...". The kinds are those of HTTP2, BROKEN and HTTP1 below:
-the first two speak HTTP/2 over TLS, the others HTTP/1.1 over TLS. BROKEN ends a body in the middle instead. Whatever is asked for, the answer is a good head, where the
+the first two speak HTTP/2 over TLS, the others HTTP/1.1 over TLS. BROKEN ends a body in the middle,
+or refuses the stream, instead. Whatever is asked for, the answer is a good head, where the
 kind has one, and then the same bytes without end. With "=MILLISECONDS" behind a kind there is a pause after each MiB. Ends when
 its standard input closes.
 """
@@ -36,6 +37,7 @@ BROKEN = {                                            # sent once, and then the 
     "close": DATA,
     "reset": DATA + frame(3, 0, 1, b"\0\0\0\2"),
     "goaway": DATA + frame(7, 0, 0, bytes(4) + b"\0\0\0\2"),
+    "refused": frame(3, 0, 1, b"\0\0\0\7"),
     "bad-trailers": DATA + frame(1, 4, 1, b"\x00\x01a\x01b"),
 }
 OK = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -60,7 +62,11 @@ def serve(connection, context, kind, pause):
         else:
             connection.recv(65536)
         if kind in BROKEN:
-            return connection.sendall(BROKEN[kind])
+            connection.sendall(BROKEN[kind])
+            # The connection of a refused stream stays.
+            while kind == "refused" and connection.recv(65536):
+                pass
+            return
         head, more = HTTP2.get(kind) or HTTP1[kind]
         connection.sendall(head)
         block = more * max(1, (1 << 20) // len(more))

@@ -7,12 +7,14 @@ Each target is run --units times (EndToEndTests --end-to-end times) beside a pro
 one core (taskset). Tests have to be built before: swift build --build-tests; for --release, which takes a third of the time,
 swift build -c release --build-tests -Xswiftc -enable-testing.
 
-The log has a line of JSON for each run: target, filter, mode, number, tests, failed (each test with its first issue), seconds. Runs
-that it has are not made again, so that a stopped script goes on where it was; a build of other sources gets another log. A line for
-each test that failed ends the output, then `repeat: N runs, T tests, F failures`; ends with 1 on a failure.
+The log begins with a line of JSON that has the SHA-256 of the tests and of the program beside them, which other builds must not
+add to. Then it has a line for each run: target, filter, mode, number, tests, failed (each test with its first issue), seconds. Runs
+that it has are not made again, so that a stopped script goes on where it was. A line for each test that failed ends the output,
+then `repeat: N runs, T tests, F failures`; ends with 1 on a failure, and with 2 for the log of another build.
 """
 import argparse
 import collections
+import hashlib
 import json
 import os
 import pathlib
@@ -78,35 +80,75 @@ def plan(arguments):
                     yield target, mode, number
 
 
-def read_log(path):
-    """{key: entry} of the runs that the log has. A last line that a kill cut off is taken out, and its run made again."""
-    done = {}
-    if not os.path.exists(path):
-        return done
-    with open(path, "r+b") as stream:
+def digest_of(paths):
+    """SHA-256 over the files, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as stream:
+            while piece := stream.read(1 << 20):
+                digest.update(piece)
+    return digest.hexdigest()
+
+
+def read_log(path, build):
+    """{key: entry} of the runs that the log has. A last line that a kill cut off is taken out, and its run made again.
+
+    None when the log is of another build; a new one gets its first line."""
+    with open(path, "a+b") as stream:
+        stream.seek(0)
         whole = stream.read()
         kept = whole[:whole.rfind(b"\n") + 1]
         stream.truncate(len(kept))
-    for line in kept.decode().splitlines():
-        entry = json.loads(line)
-        done[entry["target"], entry.get("filter", ""), entry["mode"], entry["number"]] = entry
-    return done
+        if not kept:
+            stream.write(json.dumps({"build": build}).encode() + b"\n")
+            return {}
+    header, *lines = [json.loads(line) for line in kept.decode().splitlines()]
+    if header.get("build") != build:
+        return None
+    return {(entry["target"], entry["filter"], entry["mode"], entry["number"]): entry for entry in lines}
+
+
+def self_test():
+    """The log of another build, and one from before there was a first line, are refused; what a kill cut off is taken out."""
+    entry = {"target": "T", "filter": "", "mode": "busy", "number": 1, "tests": 3, "failed": {}, "seconds": 0.1}
+    with tempfile.TemporaryDirectory() as directory:
+        log = os.path.join(directory, "log")
+        assert read_log(log, "a") == {} and read_log(log, "a") == {}
+        with open(log, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps(entry) + '\n{"target": "T"')
+        assert read_log(log, "a") == {("T", "", "busy", 1): entry} == read_log(log, "a")
+        assert read_log(log, "b") is None and len(read_log(log, "a")) == 1
+        with open(log, "w", encoding="utf-8") as stream:
+            stream.write(json.dumps(entry) + "\n")
+        assert read_log(log, "a") is None
+    print("repeat_tests.py: the log of another build is refused")
 
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--log", required=True)
+    parser.add_argument("--log")
     parser.add_argument("--units", type=int, default=20)
     parser.add_argument("--end-to-end", type=int, default=5)
     parser.add_argument("--only", action="append")
     parser.add_argument("--filter", default="", help="suites or tests of the targets, as a regular expression")
     parser.add_argument("--scratch-path", default=".build")
     parser.add_argument("--release", action="store_true")
+    parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
-    done = read_log(arguments.log)
+    if arguments.self_test:
+        return self_test()
+    if not arguments.log:
+        parser.error("--log FILE is missing")
     # Not through `swift test`: SwiftPM's own database is for one at a time.
     program = os.path.join(arguments.scratch_path, "release" if arguments.release else "debug", "tarnPackageTests.xctest")
+    # The program that the end-to-end tests try: TARN_BINARY, or the one beside them.
+    tarn = os.environ.get("TARN_BINARY") or os.path.join(os.path.dirname(program), "tarn")
+    done = read_log(arguments.log, digest_of(path for path in (program, tarn) if os.path.exists(path)))
+    if done is None:
+        print(f"repeat: {arguments.log} is of another build, whose runs prove nothing for this one; to begin anew, remove it or "
+              "give another --log", file=sys.stderr)
+        return 2
     for target, mode, number in plan(arguments):
         key = target, arguments.filter, mode, number
         if key in done:

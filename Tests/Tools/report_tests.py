@@ -4,8 +4,8 @@
 For each suite one line: how many tests ran and failed, or that it was skipped and why. A test that began and never
 ended (a crash, a time limit) counts as failed; so does a run that ended badly without a failed test.
 
-With --again COMMAND a test that failed in a run that came to its end is run again by itself, at most twice. One that passes then
-counts as passed, and is written with its first failure to the file of --flaky.
+With --again COMMAND a test that failed in a run that came to its end is run again by itself, at most twice and for 300 s each;
+none is where more than six failed. One that passes then counts as passed, and is written with its first failure to the file of --flaky.
 """
 import argparse
 import json
@@ -130,6 +130,7 @@ class Run:
 
 
 MOST_AGAIN = 6
+SECONDS_AGAIN = 300
 
 
 def passes(command, identifier):
@@ -140,7 +141,7 @@ def passes(command, identifier):
         process = subprocess.Popen([*command, "--filter", pattern], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                    start_new_session=True)
         try:
-            status = process.wait(timeout=300)
+            status = process.wait(timeout=SECONDS_AGAIN)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -15,7 +15,7 @@ extension Agent {
       throw ControlFailure(
         .usage, code: "dry-run", "'dry-run' is in the settings of \(name): nothing is changed there",
         hint:
-          "remove dry-run below [mirror.\(name)] of the settings, then: tarn reload; tarn approve \(ShellWord.quote(name))"
+          "remove dry-run below \(TOMLText.mirror(name)) of the settings, then: tarn reload; tarn approve \(ShellWord.quote(name))"
       )
     }
     // Works during a pass as well.

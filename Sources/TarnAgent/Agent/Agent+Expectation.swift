@@ -25,7 +25,7 @@ extension Agent {
       .usage, code: "other-options",
       "the agent keeps \(Printable.escape(settings.folder)) as '\(name)', and its settings are not what \(words) "
         + (others.count == 1 ? "asks for" : "ask for"),
-      hint: "write them below [mirror.\(name)] of its settings, then 'tarn reload'; "
+      hint: "write them below \(TOMLText.mirror(name)) of its settings, then 'tarn reload'; "
         + "without options, 'tarn sync \(name)' asks for a pass")
   }
 
@@ -38,6 +38,8 @@ extension Agent {
       .usage, code: "other-feed",
       "the agent keeps \(Printable.escape(settings.folder)) as '\(settings.name)', which follows "
         + Printable.escape(settings.feed),
-      hint: "to follow another feed, change [mirror.\(settings.name)] of its settings, then 'tarn reload'")
+      hint:
+        "to follow another feed, change \(TOMLText.mirror(settings.name)) of its settings, then 'tarn reload'"
+    )
   }
 }

@@ -27,7 +27,10 @@ extension Agent {
       guard let document = document(of: name, recorded: { kept($0, now: now.wall) }) else { continue }
       page.add(document)
       page.add(mirror.tally, name)
-      if let interval { page.set(.interval, Duration.seconds(interval), name) }
+      // Passes that only plan never end in sync: such a mirror is never late.
+      if let interval, !mirror.settings.isDryRun {
+        page.set(.interval, Duration.seconds(interval), name)
+      }
       page.set(.received, received[name] ?? 0, name)
       page.set(.added, mirror.added, name)
       if let space = MountedFileSystem.space(mirror.settings.folder) {

@@ -28,7 +28,7 @@ extension Agent {
 
   /// The status of the agent itself.
   func document() -> AgentDocument {
-    let hooks = hooks.statuses
+    let (hooks, wakes) = (hooks.statuses, ownSessions?.wakeTroubles() ?? [])
     return shared.withLock { shared in
       var document = AgentDocument(
         version: Tarn.version, process: getpid(), started: started.rfc3339,
@@ -55,7 +55,7 @@ extension Agent {
       document.settingsCheck = parts.paths.command("config check")
       document.needRestart = shared.needRestart
       document.hooks = hooks
-      let troubles = [shared.recordTrouble, shared.metricsTrouble].compactMap { $0 }
+      let troubles = [shared.recordTrouble, shared.metricsTrouble].compactMap { $0 } + wakes
       document.troubles = troubles.isEmpty ? nil : troubles
       return document
     }

@@ -99,7 +99,7 @@ package final class Agent: Sendable {
   let hooks: Hooks
   /// The lock on the state directory; `nil` when nothing is recorded.
   private let lock: FileLock?
-  private let ownSessions: Sessions?
+  let ownSessions: Sessions?
   /// The sessions; without a place for them, a port that has none.
   package var sessions: any SessionPort { ownSessions ?? NoSessions() }
 

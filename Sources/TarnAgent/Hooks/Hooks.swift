@@ -114,7 +114,8 @@ final class Hooks: Sendable {
     log.tell(.error, "there is no thread for hooks: nobody is told", .of(code: "hook-failed"))
   }
 
-  private func ring() {
+  /// Wakes the thread, which looks at its clock then.
+  func ring() {
     // Under the lock, so that nobody closes it meanwhile. The write does not block; a full socket wakes the
     // thread already.
     state.withLock { state in

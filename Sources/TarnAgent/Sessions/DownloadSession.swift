@@ -10,31 +10,30 @@ import TarnTransfer
 final class DownloadSession: Sendable {
   let id: String
   let ledger: SessionLedger
-  private let folder: SessionFolder
+  let folder: SessionFolder
   let partialFiles: PartialFiles
   /// The engine. A failure of the ledger ends it, and a new one takes its place.
   private let engine = Locked(TransferEngine())
   private let downloaders: SessionDownloaders
-  private let clock: any Clock
+  let clock: any Clock
   private let random: any RandomSource
   private let progress: PassProgress
   private let promises: SpacePromises
   private let patience: Patience
-  private let atWork = Locked<[Int64: TaskAtWork]>([:])
+  let atWork = Locked<[Int64: TaskAtWork]>([:])
   /// The settings that the ledger holds.
   private let stored: Locked<SessionSettings>
   let age: SessionClock
-  /// The time of the next upkeep, in seconds of the session's age.
-  private let upkeepDue = Locked<Int64>(0)
+  private let turns = Locked(Turns())
   private let earlier: EarlierBytes
   /// Lets either a task begin or the partial file of a cancelled one be removed.
   private let partialLock = SlowLock()
   /// True once nothing more may begin.
   private let isClosed = Locked(false)
-  private let post: @Sendable (SessionLoop.Message) -> Void
+  let post: @Sendable (SessionLoop.Message) -> Void
 
   /// The number of tasks that are asked about at once.
-  private static let askedAtOnce = 1000
+  static let askedAtOnce = 1000
   static let upkeepEvery: Int64 = 600
   private static let backOff = BackOff(base: 4, most: 3600)
   /// More seconds than a server's `Retry-After` or a back-off lets a task wait.
@@ -126,7 +125,7 @@ final class DownloadSession: Sendable {
 
   // MARK: Time
 
-  private var terms: TaskTerms {
+  var terms: TaskTerms {
     TaskTerms(now: clock.time, age: age.seconds, limits: settings.limits ?? TaskLimits())
   }
 
@@ -155,11 +154,13 @@ final class DownloadSession: Sendable {
     try look()
     try queueDue()
     var free = max(1, min(64, settings.transfers ?? SessionSettings.standardTransfers)) - running
-    while free > 0, !isClosed.withLock({ $0 }), let task = try ledger.next(limit: 1).first {
+    while free > 0, !isClosed.withLock({ $0 }) {
+      let waiting = try queueFitting()
+      guard let task = try ledger.next(limit: 1).first else { break }
       // It has just finished and was added again before the loop heard of its end, which comes soon.
       if isAtWork(task.number) { break }
-      // Tasks of one priority begin in their order: one that was asked about begins within half a minute.
-      if try ledger.isBehindAsked(task.number) { break }
+      if !mayBegin(task, behind: waiting) { break }
+      if try isHeldBack(task.number, free) { break }
       if isOld(task) {
         try ask(try ledger.next(limit: Self.askedAtOnce).filter(isOld).map(\.number))
       } else if try begin(task) {
@@ -170,8 +171,17 @@ final class DownloadSession: Sendable {
     let (age, next) = (self.age.seconds, try ledger.nextEnd())
     let ends = atWork.withLock { $0.values.compactMap(\.end).min() }
     let upkeep = clock.time.adding(
-      seconds: max(1, min(upkeepDue.withLock { $0 }, next ?? .max, ends ?? .max) - age))
+      seconds: max(1, min(turns.withLock { $0.upkeep }, next ?? .max, ends ?? .max) - age))
     return min(upkeep, try ledger.nextDue() ?? .distantFuture)
+  }
+
+  /// Returns whether the free slots are kept for tasks before this one that were asked about: they begin within half a minute. Those
+  /// that are asked about after its turn has come keep none, so that it begins as well.
+  private func isHeldBack(_ number: Int64, _ free: Int) throws(LedgerFailure) -> Bool {
+    let since = turns.withLock { $0.held[number] } ?? clock.time
+    let asked = try ledger.asked(before: number, dueBy: since.adding(seconds: TaskRecord.answerTime))
+    turns.withLock { $0.held[number] = asked >= free ? since : nil }
+    return asked >= free
   }
 
   /// True when the task's request may have expired; signed URLs do so first.
@@ -184,6 +194,7 @@ final class DownloadSession: Sendable {
   private func queueDue() throws(LedgerFailure) {
     let setBack = age.takeSetBack()
     if setBack > 0 { try ledger.advanceDue(bySeconds: setBack) }
+    if setBack > 0 { turns.withLock { $0.held = [:] } }
     while true {
       let (terms, isHeld) = (terms, settings.holdsOld == true)
       var due = try ledger.due(now: terms.now, limit: Self.askedAtOnce)
@@ -219,22 +230,25 @@ final class DownloadSession: Sendable {
       return false
     }
     // Another file is wanted than the one that is there: the server is asked for all of it.
-    let isOther = task.request.digest != nil && task.request.digest != task.digest
-    let network = downloaders.newest
+    let isElsewhere = try known == nil ? false : partialFiles.cameFromElsewhere(task)
+    let isOther = isElsewhere || task.request.digest != nil && task.request.digest != task.digest
+    let (network, room) = (downloaders.newest, try need(of: task))
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
       // From here on orders find the task. Its bytes count among those of the tasks at work.
-      let work = TaskAtWork(
+      var work = TaskAtWork(
         request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
         network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
-      atWork.withLock { $0[number] = work }
+      // Its room is there now, and nobody else gets it meanwhile.
+      if let room { (work.size, work.isUnsized) = (max(work.size, room.bytes), room.isUnsized) }
+      atWork.withLock { [work] in $0[number] = work }
       return opened
     }
     guard let (destination, headers) = opened else { return false }
     guard try enterRunning(number, in: destination, keepsFile: known != nil) else { return false }
     try countIdle()
     let beginning = Beginning(
-      task: number, download: download(task, isOther ? nil : known, headers),
+      task: number, download: .of(task, known: isOther ? nil : known, headers, patience),
       ports: ports(destination, network.downloader))
     if EarlierBytes.areElsewhere(task) { bring(task, beginning) } else { try start(beginning) }
     return true
@@ -330,6 +344,7 @@ final class DownloadSession: Sendable {
     folder.close(number)
     let reason = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let reason { try obey(reason, number) }
+    if let task = try ledger.task(number) { releaseNames([task]) }
   }
 
   private typealias Destination = (folder: any TransferFolder, directory: FileIdentity, disk: String)
@@ -340,98 +355,6 @@ final class DownloadSession: Sendable {
     SingleDownload.Ports(
       folder: destination.folder, ledger: ledger, downloader: downloader, clock: clock, random: random,
       bootID: age.bootID, progress: progress, device: destination.directory.device, promises: promises)
-  }
-
-  private func download(_ task: TaskRecord, _ known: Row?, _ headers: [String]) -> SingleDownload {
-    let request = task.request
-    var download = SingleDownload(RelativePath(task: task.number), url: request.url)
-    download.digest = request.digest.flatMap { Digest(labelled: $0) }
-    (download.headers, download.method, download.body) = (headers, request.method, request.body)
-    download.idleTimeout = request.limits?.idle
-    (download.known, download.expectedBytes) = (known, request.expectedBytes)
-    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
-    return download
-  }
-
-  // MARK: What the server says
-
-  /// Takes the head of an answer. Runs on the network's thread.
-  func responded(_ task: Int64, _ head: ResponseHead) -> ResponseVerdict {
-    guard let work = atWork.withLock({ $0[task] }) else { return .usual }
-    let rule = ((work.request.rules ?? []) + (settings.rules ?? [])).first { $0.fits(head) }
-    // 416: the partial file has all of it already.
-    let isFile = (200..<300).contains(head.status) || head.status == 416 || rule?.then == .accept
-    var answer = SessionLedger.Response(TaskResponse(head))
-    if head.status == 304, let known = work.known {
-      (answer.head.etag, answer.head.lastModified) = (
-        head.etag ?? known.etag, head.lastModified ?? known.lastModified
-      )
-    }
-    var verdict = rule?.then == .accept ? ResponseVerdict.take : .usual
-    var reason: StopReason?
-    let name = SuggestedName.name(disposition: head.contentDisposition, url: head.url)
-    do throws(FolderFailure) {
-      switch rule?.then {
-      case .cancel:
-        reason = .fail(
-          code: "refused-by-rule", message: "a rule refuses what the server sends\(TaskAtWork.summary(head))")
-      case .hold: reason = .hold
-      case .place:
-        if let to = rule?.to, let place = TaskPlace(to),
-          let directory = try folder.place(task, at: place, name)
-        {
-          answer.to = (to, directory)
-        }
-      case .accept, nil: break
-      }
-      if isFile, reason == nil { try folder.name(task, name) }
-      if isFile, reason == nil {
-        let size = head.contentRange?.total ?? head.contentLength ?? work.request.expectedBytes ?? 0
-        reason = overQuota(task, size)
-      }
-    } catch {
-      verdict = .end(error)
-    }
-    if reason != nil { verdict = .end(FolderFailure(.stopped, "ended by a rule")) }
-    let size = head.contentRange?.total ?? head.contentLength ?? 0
-    let now = clock.monotonic()
-    atWork.withLock { tasks in
-      answer.serial = (tasks[task]?.response?.answer.serial ?? 0) + 1
-      tasks[task]?.response = (answer, false)
-      tasks[task]?.responded = now
-      tasks[task]?.size = reason == nil ? size : 0
-      if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
-    }
-    post(.responded(self, task))
-    return verdict
-  }
-
-  func refused(_ task: Int64, body: [UInt8]) {
-    atWork.withLock { $0[task]?.body = String(decoding: body, as: UTF8.self) }
-  }
-
-  func grew(_ task: Int64, to bytes: UInt64) -> FolderFailure? {
-    let reason = overQuota(task, bytes)
-    atWork.withLock { tasks in
-      tasks[task]?.size = reason == nil ? bytes : 0
-      if let reason, tasks[task]?.stopReason == nil { tasks[task]?.stopReason = reason }
-    }
-    return reason.map { _ in FolderFailure(.stopped, "ended by a rule") }
-  }
-
-  private func overQuota(_ task: Int64, _ size: UInt64) -> StopReason? {
-    guard let most = settings.quota?.bytes else { return nil }
-    let others = atWork.withLock { tasks in
-      tasks.filter { $0.key != task }.values.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
-    }
-    return .overQuota(
-      size, besides: others.addingSaturated(partialFiles.idleBytes.withLock { $0 }), most: most)
-  }
-
-  /// Records the last answer, unless the ledger has it.
-  func noteResponse(_ task: Int64) throws(LedgerFailure) {
-    let isNew = atWork.withLock { $0[task]?.response?.isNoted == false }
-    if isNew { try ledger.noteResponse(of: task) }
   }
 
   // MARK: What came of it
@@ -448,9 +371,14 @@ final class DownloadSession: Sendable {
     // A client's order may have come while the end was recorded.
     let last = atWork.withLock { $0.removeValue(forKey: number)?.stopReason }
     if let wish = last?.wish, wish != work?.stopReason?.wish { try obey(.wish(wish), number) }
-    if let task = try ledger.task(number) { releaseNames([task]) }
-    if settings.quota?.bytes != nil { try partialFiles.makeRoom(after: number, isAlone: running == 0) }
-    try countIdle()
+    if let task = try ledger.task(number) {
+      releaseNames([task])
+      // A digest that came while it ran holds as one that comes later.
+      if let digest = task.request.digest, digest != work?.request.digest, digest != task.digest {
+        _ = try queue([number], from: [.finished])
+      }
+    }
+    try makeRoom(after: number)
   }
 
   private func releaseNames(_ tasks: [TaskRecord]) {
@@ -517,17 +445,17 @@ final class DownloadSession: Sendable {
     let kept = try ledger.task(number).flatMap { folder.partial(of: $0)?.bytes } ?? 0
     // The pause that the server asked for.
     let rest = work.flatMap { downloaders.newest.downloader.rest(of: $0.url) }
-    try ledger.update(number) { task in
+    let changed = try ledger.update(number) { task in
       guard !task.state.isEnd else { return nil }
       var task = task
       let isSame = task.code == code
-      task.attempts += 1
+      if verdict != .room { task.attempts += 1 }
       if kept > work?.kept ?? 0 { task.life?.stall = terms.life(of: task.request).stall }
-      let verdict =
-        verdict
-        ?? TaskVerdict.judge(
-          code, wrongContents: isSame ? task.attempts : 1, isRepeatable: task.request.isRepeatable)
-      let isEnd = if case .short = patience { true } else { verdict == .end }
+      let isRepeatable = task.request.isRepeatable
+      let judged = TaskVerdict.judge(
+        code, wrongContents: isSame ? task.attempts : 1, isRepeatable: isRepeatable)
+      let next: TaskVerdict = verdict == .room && !isRepeatable ? .ask : verdict ?? judged
+      let isEnd = if case .short = patience { true } else { next == .end }
       task.enter(isEnd ? .failed : .waiting, terms)
       (task.code, task.message) = (code, message)
       func event(_ code: SessionEvent.Code) -> SessionEvent {
@@ -536,9 +464,9 @@ final class DownloadSession: Sendable {
         return event
       }
       if isEnd { return (task, [event(.failed)]) }
-      if verdict == .ask {
+      if next == .ask || next == .room {
         task.nextAttempt = nil
-        return (task, [event(.needsRequest)])
+        return (task, next == .ask ? [event(.needsRequest)] : isSame ? [] : [event(.waiting)])
       }
       // Half of it is random, so that tasks do not all come at once.
       let pause = Int64(Self.backOff.ceiling(task.attempts) * (1 + random) / 2)
@@ -546,6 +474,7 @@ final class DownloadSession: Sendable {
       // Told once for each reason; a client that asks again sees when the next attempt is.
       return (task, isSame ? [] : [event(.waiting)])
     }
+    if let changed { releaseNames([changed]) }
   }
 
   // MARK: Upkeep
@@ -566,15 +495,16 @@ final class DownloadSession: Sendable {
       _ = try give(
         .fail(code: TaskRecord.timeOver.code, message: TaskRecord.timeOver.message), number)
     }
-    guard age >= upkeepDue.withLock({ $0 }) else { return }
-    upkeepDue.withLock { $0 = age + Self.upkeepEvery }
+    guard age >= turns.withLock({ $0.upkeep }) else { return }
+    turns.withLock { $0 = Turns(upkeep: age + Self.upkeepEvery) }
     try partialFiles.dropOld(
-      settings.quota ?? SessionQuota(), terms.now, besides: atWork.withLock { Set($0.keys) })
+      settings.quota ?? SessionQuota(), terms.now, age: self.age.proven,
+      besides: atWork.withLock { Set($0.keys) })
     try countIdle()
     try self.age.save()
   }
 
-  private func countIdle() throws(LedgerFailure) {
+  func countIdle() throws(LedgerFailure) {
     guard settings.quota?.bytes != nil else { return }
     try partialFiles.countIdle(besides: atWork.withLock { Set($0.keys) })
   }
@@ -716,6 +646,7 @@ final class DownloadSession: Sendable {
       if task.state == .queued { task.attempts = 0 }
       return (task, [])
     }
+    if let changed, order.to != nil { folder.renew(changed) }
     return try hasBegun ? answer(order, number) : changed != nil
   }
 
@@ -752,7 +683,7 @@ final class DownloadSession: Sendable {
   private func obey(_ reason: StopReason, _ number: Int64) throws(LedgerFailure) -> Bool {
     if case .fail(let code, let message) = reason {
       guard try ledger.task(number)?.state.isEnd == false else { return false }
-      try fail(number, code: code, message: message)
+      try fail(number, code: code, message: message, code == TaskRecord.lacksRoom ? .room : nil)
       return true
     }
     return try obey(reason, [number]) > 0
@@ -773,13 +704,14 @@ final class DownloadSession: Sendable {
   private func obey(_ reason: StopReason, _ numbers: [Int64]) throws(LedgerFailure) -> Int {
     let terms = terms
     let response = numbers.first.flatMap { number in atWork.withLock { $0[number]?.response?.answer.head } }
-    var dropped: Set<Int64> = []
+    var (dropped, moved): (Set<Int64>, Set<Int64>) = ([], [])
     let changed = try ledger.update(numbers) { task in
       switch reason {
       case .wish(let asked):
         // A later wish for a running task is in its record.
         let wish = task.wish ?? asked
         if wish == .cancel(keeps: false) { dropped.insert(task.number) }
+        if case .move = wish { moved.insert(task.number) }
         return task.obeying(wish, terms)
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)
@@ -787,6 +719,7 @@ final class DownloadSession: Sendable {
       }
     }
     releaseNames(changed)
+    for task in changed where moved.contains(task.number) { folder.renew(task) }
     for task in changed where dropped.contains(task.number) { try removePartial(ofCancelled: task) }
     return changed.count
   }

@@ -2,15 +2,14 @@ import Glibc
 import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnTransfer
 
 /// The credential for a host. It is read from a file for each task, so that a new secret takes effect at
 /// once.
 enum HostCredential {
   static func fits(_ trust: HostTrust, _ url: String) -> Bool {
-    guard let start = url.firstRange(of: "://")?.upperBound else { return false }
-    let place = url[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-    let host = place.hasPrefix("[") ? place.prefix { $0 != "]" } + "]" : place.prefix { $0 != ":" }
-    return host.lowercased() == trust.host.lowercased()
+    guard let host = URLOrigin.host(of: url) else { return false }
+    return HostName(trust.host) == host
   }
 
   /// Returns all header lines of a request. Its own take the place of the host's credential, and both that of

@@ -2,6 +2,7 @@ import TarnCore
 import TarnFolder
 import TarnLedger
 import TarnRuntime
+import TarnTransfer
 
 /// The partial files of a session's tasks, and the quota for them. Callable on any thread.
 struct PartialFiles: Sendable {
@@ -9,6 +10,16 @@ struct PartialFiles: Sendable {
   let folder: SessionFolder
   /// The bytes that tasks hold which are not at work and have not ended, as `countIdle` found them.
   let idleBytes = Locked<UInt64>(0)
+
+  /// What tasks that lacked room wait for, as far as this process knows.
+  let needs = Locked<[Int64: Need]>([:])
+
+  /// The room that a task waits for.
+  struct Need {
+    var bytes: UInt64
+    /// True when nobody knows the size of the file.
+    var isUnsized: Bool
+  }
 
   struct Idle {
     var task: TaskRecord
@@ -33,10 +44,14 @@ struct PartialFiles: Sendable {
   /// The bytes that were fetched for a task that does not run; `nil` for none.
   func kept(of task: TaskRecord) -> UInt64? { task.directory == nil ? nil : folder.partial(of: task)?.bytes }
 
-  /// Removes the partial file of a task that is not at work.
+  /// Removes the partial file of a task that is not at work. Of a file whose disk is away only the row goes: see `dropCancelled`.
   func remove(_ task: TaskRecord) throws(LedgerFailure) {
-    folder.removePartial(of: task)
+    let isGone = folder.removePartial(of: task)
     try ledger.apply([.dropPartial(RelativePath(task: task.number))])
+    if isGone { try forget(task) }
+  }
+
+  private func forget(_ task: TaskRecord) throws(LedgerFailure) {
     try ledger.update(task.number) { task in
       var task = task
       (task.directory, task.movedFrom) = (nil, nil)
@@ -44,12 +59,26 @@ struct PartialFiles: Sendable {
     }
   }
 
-  /// Notes that the file of a task is at another URL now. A strong ETag identifies the fetched bytes there as well; a date does
-  /// not.
+  /// Notes that the file of a task is at another URL now. Where only the query differs, a strong ETag identifies the fetched bytes
+  /// there as well; a date does not. Elsewhere only a digest proves them, and without one the task begins anew.
   func follow(_ task: TaskRecord, to url: String) throws(LedgerFailure) {
-    guard var row = try ledger.partial(RelativePath(task: task.number)) else { return }
+    guard var row = try ledger.partial(RelativePath(task: task.number)),
+      URLOrigin.isSameButQuery(row.url, url)
+    else { return }
     (row.url, row.lastModified) = (url, nil)
     try ledger.apply([.partial(row)])
+  }
+
+  /// True when a task with another URL begins anew, although it has bytes.
+  func beginsAnew(_ number: Int64, at url: String) throws(LedgerFailure) -> Bool {
+    guard let row = try ledger.partial(RelativePath(task: number)) else { return false }
+    return row.digest == nil && !URLOrigin.isSameButQuery(row.url, url)
+  }
+
+  /// True when the finished file of a task came from another URL than its request names, apart from the query.
+  func cameFromElsewhere(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
+    guard let response = try ledger.response(task.number) else { return false }
+    return !URLOrigin.isSameButQuery(response.redirects?.first ?? response.url, task.request.url)
   }
 
   /// Counts what tasks hold that are not at work, for the session's quota of bytes.
@@ -60,12 +89,12 @@ struct PartialFiles: Sendable {
 
   /// Makes room after the quota of bytes has ended a transfer. A file that can never fit keeps nothing.
   ///
-  /// - Parameter isAlone: true when nothing is at work. Then only tasks that wait for the quota themselves could make room, and
+  /// - Parameter isAlone: true when nothing is at work, and nothing fits. Then only tasks that wait for the quota themselves could make room, and
   ///   one of them keeps its bytes.
   func makeRoom(after number: Int64, isAlone: Bool) throws(LedgerFailure) {
     guard let task = try ledger.task(number) else { return }
     if task.state == .failed, task.code == DownloadSession.StopReason.largerThanQuota { try remove(task) }
-    guard isAlone, task.code == FolderFailure.Code.quota.rawValue else { return }
+    guard isAlone, task.code == TaskRecord.lacksRoom else { return }
     for partial in try idle(besides: [number]) where partial.task.code == task.code {
       try remove(partial.task)
     }
@@ -73,19 +102,68 @@ struct PartialFiles: Sendable {
 
   /// Drops the partial files that are too old, and the oldest ones above the quota. Their tasks stay, and
   /// begin anew when they continue. Those of tasks that have ended may be as many bytes as unfinished ones.
-  func dropOld(_ quota: SessionQuota, _ now: Timestamp, besides busy: Set<Int64>) throws(LedgerFailure) {
-    let last = now.seconds - Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
+  ///
+  /// - Parameter age: the session's proven age.
+  func dropOld(
+    _ quota: SessionQuota, _ now: Timestamp, age: Int64, besides busy: Set<Int64>
+  ) throws(LedgerFailure) {
+    let keptFor = Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
+    try dropCancelled(before: now.seconds - keptFor, besides: busy)
     let kept = try idle(besides: busy).sorted { $0.written < $1.written }
+    let since = try leftAlone(kept, now, age)
     var bytes = kept.reduce(0) { $0 + $1.bytes }
     var ended = kept.filter(\.task.state.isEnd).reduce(0) { $0 + $1.bytes }
     for partial in kept {
       let hasEnded = partial.task.state.isEnd
       // The file of a task that is tried again is never too old, but it counts for the quota.
-      let isOld = partial.written.seconds < last && !partial.task.state.isOpen
+      let isOld = age - (since[partial.task.number] ?? age) > keptFor && !partial.task.state.isOpen
       guard isOld || bytes > quota.kept ?? .max || hasEnded && ended > quota.bytes ?? .max else { continue }
       try remove(partial.task)
       bytes -= partial.bytes
       if hasEnded { ended -= partial.bytes }
     }
+  }
+
+  /// Removes what cancelled tasks have left on disks that were away. A disk that stays away is given up after a while.
+  private func dropCancelled(before last: Int64, besides busy: Set<Int64>) throws(LedgerFailure) {
+    for task in try ledger.partialTasks() where task.state == .cancelled && !busy.contains(task.number) {
+      // One with a row was cancelled with the order to keep its file.
+      guard try ledger.partial(RelativePath(task: task.number)) == nil else { continue }
+      if folder.removePartial(of: task) || task.ended.map({ $0.seconds < last }) == true { try forget(task) }
+    }
+  }
+
+  /// What was found by the last look at partial files.
+  private struct LeftAlone: Codable {
+    struct File: Codable {
+      var task: Int64
+      /// The time of the last write to it, in nanoseconds since 1970.
+      var written: Int64
+      /// The session's proven age then.
+      var since: Int64
+    }
+
+    /// The session's proven age.
+    var age: Int64
+    var files: [File]
+  }
+
+  /// Returns since when partial files have been left alone, in seconds of the session's proven age. The times of files do not show it:
+  /// by a clock that runs ahead all of them are old.
+  private func leftAlone(
+    _ kept: [Idle], _ now: Timestamp, _ age: Int64
+  ) throws(LedgerFailure) -> [Int64: Int64] {
+    let last = try ledger.fact(.leftAlone).flatMap { JSONText.value(LeftAlone.self, from: $0) }
+    let known = Dictionary((last?.files ?? []).map { ($0.task, $0) }) { $1 }
+    let files = kept.map { partial -> LeftAlone.File in
+      let (task, written) = (partial.task.number, partial.written)
+      if let file = known[task], file.written == written.nanoseconds { return file }
+      // It was written after the last look.
+      let most = age - (last?.age ?? age)
+      let passed = max(0, min(most, now.seconds - written.seconds))
+      return LeftAlone.File(task: task, written: written.nanoseconds, since: age - passed)
+    }
+    try ledger.set(.leftAlone, JSONText.line(LeftAlone(age: age, files: files)))
+    return Dictionary(files.map { ($0.task, $0.since) }) { $1 }
   }
 }

@@ -25,6 +25,9 @@ final class SessionClock: Sendable {
   /// The age now, in seconds.
   var seconds: Int64 { current().seconds }
 
+  /// The age now without what a wall clock that runs ahead may have added.
+  var proven: Int64 { current().proven }
+
   private func current() -> SessionAge {
     state.withLock { state in
       state.setBack += state.age.advance(wall: clock.time, boot: bootID, uptime: clock.boottime())

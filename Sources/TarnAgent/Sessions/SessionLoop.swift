@@ -8,8 +8,8 @@ final class SessionLoop: Sendable {
   enum Message: Sendable {
     /// A session has changed.
     case wake(DownloadSession)
-    /// A session is to be advanced at this time.
-    case wakeAt(DownloadSession, Timestamp)
+    /// A session is to be advanced at this moment, by the clock of the boot.
+    case wakeAt(DownloadSession, Instant)
     /// The earlier bytes of a task lie at its destination now.
     case brought(DownloadSession, DownloadSession.Beginning)
     case responded(DownloadSession, Int64)
@@ -52,24 +52,27 @@ final class SessionLoop: Sendable {
   private static let sweepEvery = Duration.seconds(DownloadSession.upkeepEvery)
   /// The longest wait between two looks at the wall clock.
   private static let clockEvery = Duration.seconds(30)
-  /// A larger difference in nanoseconds says that somebody set the clock, or that the machine slept.
-  private static let leastJump: UInt64 = 2_000_000_000
+  /// A larger difference says that somebody set the clock, or that the machine slept.
+  private static let leastJump = Duration.seconds(2)
 
-  /// The difference between the wall clock and the monotonic one, in nanoseconds.
-  private var offset: Int64 { clock.time.nanoseconds &- Int64(clamping: clock.monotonic().nanoseconds) }
+  /// The difference between the wall clock and the monotonic one.
+  private var offset: Duration {
+    (clock.time - Timestamp(nanoseconds: 0)) - (clock.monotonic() - Instant())
+  }
 
   private func run(_ changed: Changed) {
     /// The sessions that have something to do, each with the latest time for it.
     var due: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
-    /// The sessions that are to be advanced at a requested time.
-    var later: [ObjectIdentifier: (session: DownloadSession, at: Timestamp)] = [:]
+    /// The sessions that are to be advanced at a requested moment.
+    var later: [ObjectIdentifier: (session: DownloadSession, at: Instant)] = [:]
     /// When all sessions are advanced, whatever the wall clock says.
     var sweep = clock.monotonic() + Self.sweepEvery
     var lastOffset = offset
     while true {
-      let now = clock.time
+      let (now, moment) = (clock.time, clock.boottime())
       let rest = min(sweep.remaining(at: clock.monotonic()), Self.clockEvery)
-      let wait = min(rest, (Array(due.values) + later.values).map { $0.at - now }.min() ?? rest)
+      let waits = due.values.map { $0.at - now } + later.values.map { $0.at.remaining(at: moment) }
+      let wait = min(rest, waits.min() ?? rest)
       let messages = state.wait(atMost: max(.milliseconds(1), wait)) { state -> [Message]? in
         guard !state.messages.isEmpty || state.isEnding else { return nil }
         defer { state.messages = [] }
@@ -94,12 +97,13 @@ final class SessionLoop: Sendable {
         }
       }
       if state.withLock({ $0.isEnding && $0.messages.isEmpty }) { return }
-      let wasSet = (offset &- lastOffset).magnitude > Self.leastJump
+      let jump = offset - lastOffset
+      let wasSet = max(jump, Duration.zero - jump) > Self.leastJump
       lastOffset = offset
       let isSweep = wasSet || clock.monotonic() >= sweep
       if isSweep { sweep = clock.monotonic() + Self.sweepEvery }
       for (key, (session, at)) in due where at <= clock.time || isSweep { touched[key] = session }
-      for (key, (session, at)) in later where at <= clock.time {
+      for (key, (session, at)) in later where at <= clock.boottime() {
         touched[key] = session
         later[key] = nil
       }

@@ -309,7 +309,9 @@ final class Sessions: SessionPort {
   func events(of id: String, after number: Int64, limit: Int) throws(ControlFailure) -> SessionEventPage {
     let session = try find(id).session
     return try Self.translating {
-      let events = try session.ledger.events(after: number, limit: limit + 1)
+      // A number beyond the last event is that of an earlier session with this name. The greatest one asks for no event.
+      let isOfAnother = try number != .max && number > session.ledger.lastEvent()
+      let events = try session.ledger.events(after: isOfAnother ? 0 : number, limit: limit + 1)
       return SessionEventPage(events: Array(events.prefix(limit)), hasMore: events.count > limit)
     }
   }
@@ -362,13 +364,16 @@ final class Sessions: SessionPort {
         forget(session)
         return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
       case .answer:
-        guard let task = order.task, try answer(order, task, session) else {
+        let (task, url) = (order.task ?? 0, order.url)
+        let isAnew = try url.map { try session.partialFiles.beginsAnew(task, at: $0) } ?? false
+        guard try answer(order, task, session) else {
           throw ControlFailure(
             .notFound, code: "no-such-task", "there is no such task, or it has ended",
             hint: "'tarn session show \(id)' lists them")
         }
         loop.post(.wake(session))
-        return ControlAnswer("task \(task) goes on with that")
+        let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
+        return ControlAnswer("task \(task) goes on with that\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }
@@ -522,14 +527,26 @@ final class Sessions: SessionPort {
     if let oldest = try? session.ledger.events(after: 0, limit: 1).first { first.number = oldest.number }
     let isDue = state.withLock { state in
       guard !state.isEnding else { return false }
-      return state.sessions[session.id]?.wake.begin(now: clock.time) == true
+      return state.sessions[session.id]?.wake.begin(by: clock) == true
     }
     guard isDue else { return retryWake(session) }
     let place = "\(directory)/\(session.id)/wake.lock"
     waker.run(command, session: session.id, first: first, lock: place) { [weak self] message in
       guard let self else { return }
-      state.withLock { $0.sessions[session.id]?.wake.ended(message, now: self.clock.time) }
+      state.withLock { $0.sessions[session.id]?.wake.ended(message, by: self.clock) }
       loop.post(.wake(session))
+    }
+  }
+
+  /// The sessions whose wake commands run in vain, in the order of their IDs.
+  func wakeTroubles() -> [AgentDocument.Trouble] {
+    let wakes = state.withLock { $0.sessions.compactMapValues(\.wake.document) }
+    return wakes.filter { $0.value.failures > 0 }.sorted { $0.key < $1.key }.map { id, wake in
+      AgentDocument.Trouble(
+        code: "wake-command",
+        message:
+          "the wake command of session \(id) ran \(Units.count(wake.failures, "time")) in vain: \(wake.message)",
+        hint: "what it should read: tarn session events \(id)")
     }
   }
 

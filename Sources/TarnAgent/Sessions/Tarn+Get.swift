@@ -93,16 +93,21 @@ extension Tarn {
       let isOver = (try? session.tell(endsAfter: told, ended)) ?? true
       if isOver || fault != nil { ends.change { $0 = true } }
     }
-    let added = try session.add(request.tasks)
+    // Requests with one URL and one destination are one task.
+    let added = Dictionary(try session.add(request.tasks).map { ($0.task.number, $0.task) }) { $1 }
     progress.expect(files: added.count)
-    for known in added where known.task.state == .finished { ended(known.task) }
+    for number in added.keys.sorted() {
+      if let task = added[number], task.state == .finished { ended(task) }
+    }
     stop.onSet(waking: ends) { ends.change { $0 = true } }
     loop.post(.wake(session))
     ends.wait { $0 ? () : nil }
     if let failure = failure.withLock({ $0 }) { throw failure }
     let tasks = try ledger.tasks(limit: .max)
     let hasPartials = try ledger.hasPartials()
-    let isDone = !hasPartials && tasks.allSatisfy(\.state.isEnd)
+    // As long as some are missing, the same command must know which of the others it has put there.
+    let isMixed = Set(tasks.map { $0.state == .finished }).count > 1
+    let isDone = !hasPartials && !isMixed && tasks.allSatisfy(\.state.isEnd)
     return (GetReport(tasks: tasks, wasStopped: stop.isSet), isDone)
   }
 

@@ -19,8 +19,10 @@ struct TaskAtWork {
   var download: RunningDownload?
   /// The last answer, and whether the ledger has it.
   var response: (answer: SessionLedger.Response, isNoted: Bool)?
-  /// The size of the file, once the server has told it; the bytes of the partial file before.
+  /// The bytes that its file takes of the quota: its size, where that is known, otherwise what it has on the disk.
   var size: UInt64
+  /// True when the server has answered, now or before it waited for room, and nobody knows the size of the file.
+  var isUnsized = false
   /// The beginning of an answer that was no file.
   var body: String?
   /// Why it is stopped from outside; `nil` when it ends by itself.
@@ -42,6 +44,14 @@ extension TaskAtWork {
   func times(at now: Instant) -> TaskTimes {
     func milliseconds(_ moment: Instant) -> Int64 { moment.elapsed(since: began).nanoseconds / 1_000_000 }
     return TaskTimes(response: responded.map(milliseconds), total: milliseconds(now))
+  }
+
+  /// The size of the file by a response; `nil` when it does not tell.
+  static func size(_ head: ResponseHead) -> UInt64? {
+    if let total = head.contentRange?.total { return total }
+    // The length of a part, or of a refusal, is not that of the file.
+    let isWhole = head.status != 416 && head.contentRange?.first ?? 0 == 0
+    return isWhole ? head.statedTotal ?? head.contentLength : nil
   }
 
   /// Status, type and size of a response, for people.
@@ -67,7 +77,7 @@ extension DownloadSession.StopReason {
     }
     guard held.addingSaturated(size) > most else { return nil }
     return .fail(
-      code: FolderFailure.Code.quota.rawValue,
+      code: TaskRecord.lacksRoom,
       message:
         "unfinished downloads of the session take all that they may (\(Units.show(most))) until others end or are cancelled"
     )
@@ -80,6 +90,13 @@ extension DownloadSession {
   /// The last answer; `nil` when the ledger has it.
   static func unnoted(_ task: Int64, _ atWork: Locked<[Int64: TaskAtWork]>) -> SessionLedger.Response? {
     atWork.withLock { $0[task]?.response }.flatMap { $0.isNoted ? nil : $0.answer }
+  }
+
+  struct Turns {
+    /// The time of the next upkeep, in seconds of the session's age.
+    var upkeep: Int64 = 0
+    /// When the turns of tasks came that are held back since.
+    var held: [Int64: Timestamp] = [:]
   }
 
   /// The parts that a task begins with.
@@ -110,6 +127,22 @@ extension DownloadSession {
     case long
     /// The task is tried again this many times, within minutes, and then has failed.
     case short(retries: Int)
+  }
+}
+
+extension SingleDownload {
+  /// - Parameter known: the record of the file that is there, to be compared with the server's; `nil` to fetch it.
+  static func of(
+    _ task: TaskRecord, known: Row?, _ headers: [String], _ patience: DownloadSession.Patience
+  ) -> SingleDownload {
+    let request = task.request
+    var download = SingleDownload(RelativePath(task: task.number), url: request.url)
+    download.digest = request.digest.flatMap { Digest(labelled: $0) }
+    (download.headers, download.method, download.body) = (headers, request.method, request.body)
+    download.idleTimeout = request.limits?.idle
+    (download.known, download.expectedBytes) = (known, request.expectedBytes)
+    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
+    return download
   }
 }
 

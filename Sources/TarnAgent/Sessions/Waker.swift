@@ -8,8 +8,8 @@ struct WakeState {
     case idle
     /// - Parameter isAcknowledged: true when events were acknowledged since it began.
     case running(isAcknowledged: Bool)
-    /// It ended and nothing was acknowledged: it runs again at this time.
-    case waiting(until: Timestamp)
+    /// It ended and nothing was acknowledged: it runs again at this moment, whatever the wall clock says.
+    case waiting(until: Instant)
   }
 
   private var phase = Phase.idle
@@ -17,8 +17,8 @@ struct WakeState {
   private var last: (when: Timestamp, message: String)?
   private static let backOff = BackOff(base: 5, most: 6 * 3600)
 
-  /// The time of the next run; `nil` when only an event starts one.
-  var due: Timestamp? { if case .waiting(let until) = phase { until } else { nil } }
+  /// The moment of the next run, by the clock of the boot; `nil` when only an event starts one.
+  var due: Instant? { if case .waiting(let until) = phase { until } else { nil } }
 
   var document: WakeDocument? {
     last.map { WakeDocument(failures: failures, last: $0.when, message: $0.message) }
@@ -27,26 +27,26 @@ struct WakeState {
   /// Notes that there are events that nobody has acknowledged.
   ///
   /// - Returns: whether the command is to run now.
-  mutating func begin(now: Timestamp) -> Bool {
+  mutating func begin(by clock: any Clock) -> Bool {
     switch phase {
     case .running: return false
-    case .waiting(let until) where until > now: return false
+    case .waiting(let until) where until > clock.boottime(): return false
     case .idle, .waiting:
       phase = .running(isAcknowledged: false)
-      last = (now, "running")
+      last = (clock.time, "running")
       return true
     }
   }
 
-  mutating func ended(_ message: String, now: Timestamp) {
+  mutating func ended(_ message: String, by clock: any Clock) {
     guard case .running(let isAcknowledged) = phase else { return }
-    last = (last?.when ?? now, message)
+    last = (last?.when ?? clock.time, message)
     if isAcknowledged {
       phase = .idle
       return
     }
     failures += 1
-    phase = .waiting(until: now.adding(seconds: Int64(Self.backOff.ceiling(failures))))
+    phase = .waiting(until: clock.boottime() + .seconds(Int64(Self.backOff.ceiling(failures))))
   }
 
   /// Notes that somebody acknowledges events.

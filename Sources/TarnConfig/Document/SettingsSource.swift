@@ -25,6 +25,16 @@ final class SettingsSource: Sendable {
     let line = lines[number - 1]
     return String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
   }
+
+  /// The lines above a line.
+  func text(above number: Int) -> [UInt8] { text(lines.prefix(max(0, number - 1))) }
+
+  /// A line and all behind it.
+  func text(from number: Int) -> [UInt8] { text(lines.dropFirst(max(0, number - 1))) }
+
+  private func text(_ lines: ArraySlice<ArraySlice<UInt8>>) -> [UInt8] {
+    Array(lines.joined(separator: [UInt8(ascii: "\n")]))
+  }
 }
 
 /// Something to point at: a key or a value of a file.

@@ -40,7 +40,7 @@ package struct MirrorDropIn: Sendable, Equatable {
     let set = records.filter { $0.origin == .remembered }
     let places = ["feed", "folder", "state"]
     lines += set.filter { places.contains($0.name) }.map { line($0.name, $0.toml) }
-    if let rhythm = contents.rhythm { lines.append(line(rhythm.name, SettingValue.quote(rhythm.text))) }
+    if let rhythm = contents.rhythm { lines.append(line(rhythm.name, TOMLText.quote(rhythm.text))) }
     if contents.adopts { lines.append(line("adopt", "true")) }
     lines += set.filter { !places.contains($0.name) }.map { line($0.name, $0.toml) }
     return lines.map { $0 + "\n" }.joined()

@@ -68,7 +68,7 @@ extension Assembly {
       let near = Spelling.nearest(name, mirrors.keys.sorted())
       refuse(
         found, .badValue, "'mirrors' names '\(Redaction.short(name))', and there is no such mirror",
-        hint: near.map { "write \(SettingValue.quote($0))" }
+        hint: near.map { "write \(TOMLText.quote($0))" }
           ?? "write the name that follows 'mirror.' in its table")
     }
   }

@@ -63,7 +63,7 @@ struct DocumentWalk {
       MirrorSettings.isName(first),
       Setting.find(first, in: .mirror) == nil
     {
-      mirror = SettingValue.key(first)
+      mirror = TOMLText.key(first)
     }
     add(
       .unknownTable, member.keyPosition, "there is no table '\(name)'",
@@ -94,7 +94,7 @@ struct DocumentWalk {
             ? "'\(name)' stands below [\(kind)], which is no \(kind)'s name"
             : "the \(kind) '\(name)' takes a table, and this is \(mirror.node.kindName)",
           hint:
-            "write [\(kind).\(isName ? SettingValue.key(mirror.key) : "NAME")] above the settings of the \(kind)",
+            "write [\(kind).\(isName ? TOMLText.key(mirror.key) : "NAME")] above the settings of the \(kind)",
           showing: .key)
         continue
       }
@@ -156,7 +156,7 @@ struct DocumentWalk {
     let hint: String
     if case .table = member.node.value, case .mirror(let mirror) = table, others.isEmpty {
       hint =
-        "a mirror has no tables in it, and a name no dots: write [mirror.\(Redaction.short(mirror))-\(name)]"
+        "a mirror has no tables in it, and a name no dots: write \(TOMLText.mirror("\(Redaction.short(mirror))-\(name)"))"
     } else if !others.isEmpty {
       hint = "it belongs below \(others.joined(separator: " or "))"
     } else if let known = Self.otherWords[member.key.lowercased()], names.contains(known) {

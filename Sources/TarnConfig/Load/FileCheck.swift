@@ -47,7 +47,7 @@ struct FileCheck {
     return [
       found.problem(
         .badValue, "'socket' takes the path of a socket, but \(Printable.escape(path)) is a directory",
-        hint: "write for example socket = \(SettingValue.quote(example))")
+        hint: "write for example socket = \(TOMLText.quote(example))")
     ]
   }
 }

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// The result of reading all settings once.
 package struct LoadedSettings: Sendable, Equatable {
   /// The most problems of one file. At that number there may be more, for the rest of the file was not read.
@@ -101,8 +103,8 @@ package enum SettingsTable: Sendable, Hashable {
     switch self {
     case .agent: "[agent]"
     case .limits: "[limits]"
-    case .hook(let name): "[hook.\(SettingValue.key(name))]"
-    case .mirror(let name): "[mirror.\(SettingValue.key(name))]"
+    case .hook(let name): TOMLText.hook(name)
+    case .mirror(let name): TOMLText.mirror(name)
     }
   }
 }

@@ -79,7 +79,7 @@ struct MergedSettings {
       return SettingRecord(
         table: table, name: setting.name, toml: last.value.toml, origin: last.origin, shadowed: shadowed)
     }
-    let socket = setting.name == "socket" ? settings.agent.socket.map(SettingValue.quote) : nil
+    let socket = setting.name == "socket" ? settings.agent.socket.map(TOMLText.quote) : nil
     guard let toml = setting.standard ?? socket else { return nil }
     return SettingRecord(table: table, name: setting.name, toml: toml, origin: .standard)
   }

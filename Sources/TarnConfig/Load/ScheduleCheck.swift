@@ -45,7 +45,7 @@ struct ScheduleCheck: Sendable {
       return try CalendarSpec(text) { rules(.named($0)) != nil }
     } catch {
       let cron = Cron.calendar(text)
-      let example = "schedule = \(SettingValue.quote(cron ?? error.example))"
+      let example = "schedule = \(TOMLText.quote(cron ?? error.example))"
       throw Refusal(
         .badValue, "takes a time as in systemd.time(7); \(error.place(in: text))",
         hint: cron != nil

@@ -6,14 +6,15 @@ struct SyntaxHint {
   private let position: SettingPosition
   private let source: SettingsSource
   private let line: SyntaxLine
-  /// True when toml++ reports a duplicate.
+  /// True when the line sets again what is set above.
   private let isRedefinition: Bool
 
   static func problem(_ fault: TOMLDocument.Fault, in source: SettingsSource) -> SettingsProblem {
     let position = source.clamped(fault.position)
     let line = SyntaxLine(source.line(position.line))
     let hint = SyntaxHint(
-      position: position, source: source, line: line, isRedefinition: fault.message.contains("redefine"))
+      position: position, source: source, line: line,
+      isRedefinition: setsAgain(position.line, of: source))
     let place = SettingPlace(source: source, position: position)
     guard line.isSecret else {
       return place.problem(.syntax, "this is not TOML: \(fault.message)", hint: hint.text)
@@ -25,6 +26,20 @@ struct SyntaxHint {
     problem.excerpt = SettingsProblem.Excerpt(
       line: source.line(position.line), column: min(position.column, line.valueColumn), showing: .nothing)
     return problem
+  }
+
+  /// Returns whether only both parts together are faulty: the lines above, and what begins in this line.
+  private static func setsAgain(_ line: Int, of source: SettingsSource) -> Bool {
+    fault(in: source.text(above: line)) == nil && fault(in: source.text(from: line))?.position.line != 1
+  }
+
+  private static func fault(in text: [UInt8]) -> TOMLDocument.Fault? {
+    do throws(TOMLDocument.Fault) {
+      _ = try TOMLDocument.parse(text)
+      return nil
+    } catch {
+      return error
+    }
   }
 
   private var text: String {

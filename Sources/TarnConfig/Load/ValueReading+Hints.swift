@@ -26,7 +26,7 @@ extension ValueReading {
       hint = "write the unit, in quotes: \(setting.name) = \"\(number)B/s\" is \(number) bytes per second"
     case (.patterns, .text(let text)):
       let parts = Self.parted(text)
-      let list = "\(setting.name) = [\(parts.map(SettingValue.quote).joined(separator: ", "))]"
+      let list = "\(setting.name) = [\(parts.map(TOMLText.quote).joined(separator: ", "))]"
       let fault = parts.lazy.compactMap { part in PathPatterns.fault(in: part).map { (part, $0) } }.first
       hint =
         fault.map { "it takes a list, and '\(Redaction.short($0))' is not a pattern: \($1)" }
@@ -37,7 +37,7 @@ extension ValueReading {
       switch nodes[0].value {
       case .text(let text):
         hint =
-          "write it without brackets: \(setting.name) = \(SettingValue.quote(Redaction.value(text)))"
+          "write it without brackets: \(setting.name) = \(TOMLText.quote(Redaction.value(text)))"
       case .integer(let number): hint = "write it without brackets: \(setting.name) = \(number)"
       default: break
       }
@@ -101,7 +101,7 @@ extension ValueReading {
       } catch {
         throw Refusal(
           .badValue, "takes a span of the day for 'at'; \(error.place(in: text))",
-          hint: "write for example at = \(SettingValue.quote(error.example))", position: position)
+          hint: "write for example at = \(TOMLText.quote(error.example))", position: position)
       }
     }
     guard let rate = Units.rate(text) else {

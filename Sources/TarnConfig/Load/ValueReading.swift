@@ -145,7 +145,7 @@ struct ValueReading {
       case .limit: DeleteLimit(text) != nil
       case .rate: Units.rate(text) != nil
       case .span(let word): text == word || Units.duration(text).map { $0 > 0 } ?? false
-      case .interval: try isInterval(text)
+      case .interval: try isInterval(text, setting)
       case .socketAddress: ListenAddress(text) != nil
       case .choice(let words): words.contains(text)
       default: true
@@ -169,15 +169,16 @@ struct ValueReading {
     return words.first { others[$0]?.contains(word) == true } ?? Spelling.nearest(text, words)
   }
 
-  private func isInterval(_ text: String) throws(Refusal) -> Bool {
+  private func isInterval(_ text: String, _ setting: Setting) throws(Refusal) -> Bool {
     guard let seconds = Units.duration(text), seconds > 0 else { return false }
     guard !Cadence.bounds.contains(seconds) else { return true }
+    let isEvery = setting.name == "every"
     let isShort = seconds < Cadence.bounds.lowerBound
     throw Refusal(
       .outOfRange, "takes \(SettingKind.interval.takes), not '\(Redaction.short(text))'",
       hint: isShort
-        ? "write every = \"1min\"; a pass at any other moment: 'tarn sync'"
-        : "write every = \"366d\", or a schedule such as \"*-01-01\"")
+        ? "write \(setting.name) = \"1min\"" + (isEvery ? "; a pass at any other moment: 'tarn sync'" : "")
+        : "write \(setting.name) = \"366d\"" + (isEvery ? ", or a schedule such as \"*-01-01\"" : ""))
   }
 
   /// Reads one member of a list of texts.

@@ -55,7 +55,7 @@ package struct Setting: Sendable, Equatable {
     Setting(
       scope: .agent, name: "log-format", kind: words(AgentSettings.LogFormat.self),
       help: "The form of messages; auto: journal if systemd reads them, text otherwise",
-      standard: SettingValue.quote(AgentSettings().logFormat.rawValue), example: "\"json\""),
+      standard: TOMLText.quote(AgentSettings().logFormat.rawValue), example: "\"json\""),
     Setting(
       scope: .agent, name: "keep-events", kind: .span(or: nil),
       help: "How long to keep events, for readers that were away", standard: "\"14d\"",
@@ -63,7 +63,7 @@ package struct Setting: Sendable, Equatable {
     Setting(
       scope: .agent, name: "status-access", kind: words(AgentSettings.StatusAccess.self),
       help: "Who may ask for the status; the owner and the socket's group may steer",
-      standard: SettingValue.quote(AgentSettings().statusAccess.rawValue), example: "\"owner\""),
+      standard: TOMLText.quote(AgentSettings().statusAccess.rawValue), example: "\"owner\""),
     Setting(
       scope: .agent, name: "metrics-file", kind: .path,
       help: "A text file of metrics for Prometheus' node exporter; its name ends in .prom",

@@ -100,44 +100,14 @@ package enum SettingValue: Sendable, Equatable {
     switch self {
     case .boolean(let value): String(value)
     case .number(let value): String(value)
-    case .text(let text): Self.quote(text)
-    case .texts(let texts): "[" + texts.map(Self.quote).joined(separator: ", ") + "]"
-    case .secret(.file(let path)): "{ file = \(Self.quote(path)) }"
-    case .secret(.credential(let name)): "{ credential = \(Self.quote(name)) }"
+    case .text(let text): TOMLText.quote(text)
+    case .texts(let texts): "[" + texts.map(TOMLText.quote).joined(separator: ", ") + "]"
+    case .secret(.file(let path)): "{ file = \(TOMLText.quote(path)) }"
+    case .secret(.credential(let name)): "{ credential = \(TOMLText.quote(name)) }"
     case .rates(let rates):
       "["
-        + rates.map { "{ at = \(Self.quote($0.at)), limit = \(Self.quote($0.limit)) }" }
+        + rates.map { "{ at = \(TOMLText.quote($0.at)), limit = \(TOMLText.quote($0.limit)) }" }
         .joined(separator: ", ") + "]"
     }
-  }
-
-  /// Returns a basic string of TOML; unprintable characters are escaped.
-  static func quote(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in Redaction.text(text).unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      default:
-        let isPlain = Printable.escape(String(scalar)) == String(scalar)
-        if isPlain {
-          quoted.unicodeScalars.append(scalar)
-        } else {
-          let digits = String(scalar.value, radix: 16, uppercase: true)
-          quoted += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
-        }
-      }
-    }
-    return quoted + "\""
-  }
-
-  /// Returns a bare key where possible, otherwise a basic string.
-  static func key(_ text: String) -> String {
-    let isBare =
-      !text.isEmpty
-      && text.utf8.allSatisfy {
-        $0.isASCIIDigit || $0.isASCIILetter || $0 == 0x2D || $0 == 0x5F
-      }
-    return isBare ? text : quote(text)
   }
 }

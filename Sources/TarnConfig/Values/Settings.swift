@@ -55,8 +55,8 @@ package struct MirrorSettings: Sendable, Equatable {
   }
 
   /// The rule of `isName`, for messages.
-  static let nameRule =
-    "a name has up to 64 bytes, no blanks, none of / . : and no - in front, and is not session"
+  package static let nameRule =
+    "a name has up to 64 bytes, no blanks, none of / . : \\ and no - in front, and is not session"
 
   /// True for a valid name. Others would be taken for a path, a URL or a TARGET (`MIRROR:PATH`).
   package static func isName(_ name: String) -> Bool {

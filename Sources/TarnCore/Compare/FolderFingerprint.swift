@@ -62,17 +62,17 @@ package struct FolderFingerprint: Sendable, Equatable {
   package static func of(
     _ rows: any RecordedCursor, _ snapshot: any SnapshotCursor, meanwhile: () throws -> Void
   ) throws -> FolderFingerprint? {
-    var standing = FolderFingerprint()
+    var fingerprint = FolderFingerprint()
     var objects = Objects(snapshot)
     objects.advance()
     while let row = try rows.next() {
       try meanwhile()
       let there = objects.present(at: row.path)
-      standing.add(
+      fingerprint.add(
         mark(row.path, row.identity, present: there, isBelowFile: objects.areAbove(row.path, there)))
     }
     objects.drain()
-    return objects.isWhole ? standing : nil
+    return objects.isWhole ? fingerprint : nil
   }
 
   /// The objects of the folder by path, and those above the rows that are not directories.

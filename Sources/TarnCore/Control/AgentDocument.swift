@@ -40,14 +40,15 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   /// twice.
   package var restingHosts: [RestingHost] = []
 
-  /// What the agent itself could not do the last time. `nil` when all went well, and from an agent that does not report it.
+  /// What the agent itself could not do the last time, and the wake commands that ran in vain. `nil` when all went well, and from an
+  /// agent that does not report it.
   package var troubles: [Trouble]?
 
   /// The hooks and their state. `nil` where the settings name none, and from an agent that does not report them.
   package var hooks: [HookStatus]?
 
   package struct Trouble: Codable, Sendable, Equatable {
-    /// The code of the log line about it, such as `metrics-file`.
+    /// The code of the log line about it, such as `metrics-file`; `wake-command` for a session.
     package var code: String
     package var message: String
     package var hint: String?

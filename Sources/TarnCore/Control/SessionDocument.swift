@@ -141,7 +141,7 @@ package struct SessionOrder: Codable, Sendable, Equatable {
   /// The URL and headers that replace the task's, for `answer`. `nil` keeps the present ones.
   package var url: String?
   package var headers: [String]?
-  /// The new destination of the file, as in `TaskRequest`, for `answer` and `retry`. What was fetched is moved along.
+  /// The new destination of the file, as in `TaskRequest`, for `answer` and `retry`. A partial file is moved along.
   package var to: String?
   package var existing: TaskRequest.Existing?
   /// True when the partial file is to stay, for `cancel`.

@@ -44,6 +44,7 @@ package struct HookDocument: Codable, Sendable, Equatable {
   package var time: String
   package var event: HookEvent
   package var mirror: String
+  /// The feed without its query, which may hold a token.
   package var feed: String
   package var folder: String
   /// The condition of the mirror now and before; `nil` where it is not known.
@@ -72,8 +73,16 @@ package struct HookDocument: Codable, Sendable, Equatable {
     rid: String, host: String
   ) {
     (self.id, self.time, self.event, self.mirror) = (id, time.rfc3339, event, mirror)
-    (self.feed, self.folder, self.run, self.rid, self.host) = (feed, folder, run, rid, host)
+    (self.folder, self.run, self.rid, self.host) = (folder, run, rid, host)
+    self.feed = Redaction.queries(feed)
     text = ""
+  }
+
+  /// Sets how the pass ended, without the queries of URLs.
+  package mutating func setEnd(code: String, message: String, hint: String?) {
+    self.code = code
+    self.message = Redaction.queries(message)
+    self.hint = hint.map(Redaction.queries)
   }
 
   /// Sets `text`, such as `iso: failing: the feed cannot be reached`, without the parts that are not known.

@@ -10,10 +10,7 @@ package enum ShellWord {
         + "'"
     }
     let plain = Set("_./:@%+,=-".utf8)
-    let isPlain = bytes.allSatisfy { byte in
-      plain.contains(byte) || (48...57).contains(byte) || (65...90).contains(byte)
-        || (97...122).contains(byte)
-    }
+    let isPlain = bytes.allSatisfy { $0.isASCIIDigit || $0.isASCIILetter || plain.contains($0) }
     guard bytes.isEmpty || !isPlain else { return printable }
     return "'" + printable.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
       + "'"

@@ -49,7 +49,7 @@ package enum Units {
     var rest = text.utf8[...]
     var total: Int64 = 0
     repeat {
-      let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+      let digits = rest.prefix(while: \.isASCIIDigit)
       rest = rest[digits.endIndex...].drop { $0 == UInt8(ascii: " ") }
       let unit = rest.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
       guard let number = Int64(Substring(digits)), let factor = seconds(Substring(unit)) else { return nil }

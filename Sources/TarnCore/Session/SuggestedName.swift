@@ -50,7 +50,7 @@ package enum SuggestedName {
   private static func decodeExtended(_ text: String) -> String? {
     let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3 else { return nil }
-    let bytes = decodePercent(parts[2])
+    let bytes = Percent.decode(parts[2].utf8)
     switch parts[0].lowercased() {
     case "utf-8": return String(validating: bytes, as: UTF8.self)
     case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -61,23 +61,7 @@ package enum SuggestedName {
   private static func lastPart(of url: String) -> String {
     let end = url.firstIndex { $0 == "?" || $0 == "#" } ?? url.endIndex
     let path = url[..<end].split(separator: "/", omittingEmptySubsequences: false).dropFirst(3)
-    return String(decoding: decodePercent(path.last ?? ""), as: UTF8.self)
-  }
-
-  /// Decodes `%XX` codes (RFC 3986 2.1). Everything else stays as it is.
-  package static func decodePercent(_ text: some StringProtocol) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var rest = Array(text.utf8)[...]
-    while let byte = rest.popFirst() {
-      let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-      if byte == UInt8(ascii: "%"), digits.utf8.count == 2, let value = UInt8(digits, radix: 16) {
-        bytes.append(value)
-        rest = rest.dropFirst(2)
-      } else {
-        bytes.append(byte)
-      }
-    }
-    return bytes
+    return String(decoding: Percent.decode((path.last ?? "").utf8), as: UTF8.self)
   }
 
   /// Returns the last segment without control characters, cut to 200 bytes with its ending kept.

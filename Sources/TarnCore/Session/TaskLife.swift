@@ -69,29 +69,50 @@ package struct TaskTerms: Sendable {
 package struct SessionAge: Codable, Sendable, Equatable {
   /// The age in seconds at the moment stored below.
   package private(set) var seconds: Int64 = 0
+  /// The part of these seconds that only the wall clock tells; `nil` for none.
+  private var doubted: Int64?
   private var wall: Timestamp
   private var boot: String
-  /// Nanoseconds since the boot.
-  private var uptime: UInt64
+  /// The clock of the boot.
+  private var uptime: Instant
+
+  /// The age without what a clock that runs ahead may have added. From one boot to the next at most a day counts.
+  package var proven: Int64 { seconds - (doubted ?? 0) }
+  private static let mostBetweenBoots: Int64 = 86_400
 
   package init(wall: Timestamp, boot: String, uptime: Instant) {
-    (self.wall, self.boot, self.uptime) = (wall, boot, uptime.nanoseconds)
+    (self.wall, self.boot, self.uptime) = (wall, boot, uptime)
   }
 
   /// - Parameter boot: the ID of the boot; empty when it is not known, which counts as another boot.
   /// - Returns: by how many seconds the wall clock was set back meanwhile, 0 across boots. Less than three are not told from others.
   @discardableResult
   package mutating func advance(wall: Timestamp, boot: String, uptime: Instant) -> Int64 {
-    let isSameBoot = !boot.isEmpty && boot == self.boot && uptime.nanoseconds >= self.uptime
+    let isSameBoot = !boot.isEmpty && boot == self.boot && uptime >= self.uptime
     let passed =
       isSameBoot
-      ? Int64((uptime.nanoseconds - self.uptime) / 1_000_000_000) : max(0, wall.seconds - self.wall.seconds)
+      ? uptime.elapsed(since: self.uptime).components.seconds : max(0, wall.seconds - self.wall.seconds)
     // Fractions of a second count with the next call.
     guard passed > 0 || !isSameBoot else { return 0 }
     let setBack = isSameBoot ? self.wall.seconds + passed - wall.seconds : 0
     seconds += passed
-    let whole = self.uptime + UInt64(max(0, passed)) * 1_000_000_000
-    (self.wall, self.boot, self.uptime) = (wall, boot, isSameBoot ? whole : uptime.nanoseconds)
+    if !isSameBoot, passed > Self.mostBetweenBoots {
+      doubted = (doubted ?? 0) + passed - Self.mostBetweenBoots
+    }
+    let whole = self.uptime + .seconds(passed)
+    (self.wall, self.boot, self.uptime) = (wall, boot, isSameBoot ? whole : uptime)
     return setBack < 3 ? 0 : setBack
+  }
+}
+
+/// In documents a point of a clock is its nanoseconds. It is kept only beside the ID of the boot that it belongs to.
+extension Instant: Codable {
+  package init(from decoder: any Decoder) throws {
+    self.init(nanoseconds: try decoder.singleValueContainer().decode(UInt64.self))
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(nanoseconds)
   }
 }

@@ -136,6 +136,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package static let held = "held"
   /// The code of a task that waits for a while, in case a better request for it arrives.
   package static let stale = "request-old"
+  /// The code of a task that waits for room in the session's quota. With a time for the next attempt, the disk lacks it.
+  package static let lacksRoom = FolderFailure.Code.quota.rawValue
   /// Seconds after which a request may no longer be valid.
   package static let freshness: Int64 = 3600
 }
@@ -201,6 +203,8 @@ package struct SessionEvent: Codable, Sendable, Equatable {
     (label, userInfo, group) = (task.request.label, task.request.userInfo, task.request.group)
     (bytes, digest, reason, message) = (task.bytes, task.digest, task.code, task.message)
     nextAttempt = task.nextAttempt
+    // An answer is about this attempt, and a running task bears the failure of the one before.
+    if code == .response { (reason, message) = (nil, nil) }
   }
 }
 
@@ -282,12 +286,13 @@ package struct SessionSettings: Codable, Sendable, Equatable {
     try TaskRequest.validate(headers: headers)
     try TaskRequest.refuseOwnHeaders(headers)
     for rule in rules ?? [] { try rule.validate() }
-    var names: Set<String> = []
+    var names: Set<HostName> = []
     for host in hosts ?? [] {
-      let name = host.host.lowercased()
-      let colons = name.count { $0 == ":" }
-      if name.isEmpty || name.contains("/") || name.contains("@") || colons == 1 || name.contains("]") {
-        throw refuse("\(Printable.escape(host.host)) is no name or address of a host, without a port")
+      guard let name = HostName(host.host) else {
+        throw refuse(
+          HostName.hasZone(host.host)
+            ? "\(Printable.escape(host.host)): an address has no zone id here; leave out what begins with %"
+            : "\(Printable.escape(host.host)) is no name or address of a host, without a port")
       }
       if !names.insert(name).inserted { throw refuse("\(Printable.escape(host.host)) is there twice") }
       if host.pins?.allSatisfy({ $0.hasPrefix("sha256//") }) == false {
@@ -307,7 +312,7 @@ package struct SessionSettings: Codable, Sendable, Equatable {
 
 /// The trust settings and the credential of one host.
 package struct HostTrust: Codable, Sendable, Equatable {
-  /// The name or address of the host, without port.
+  /// The name or address of the host, without port: compare it as a `HostName`.
   package var host: String
   /// A PEM file of the authorities that may vouch for the host, in place of the system's.
   package var ca: String?

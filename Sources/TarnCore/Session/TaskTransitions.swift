@@ -147,6 +147,7 @@ extension TaskRecord {
   package mutating func renew(with request: TaskRequest, _ terms: TaskTerms, takesAll: Bool) -> Bool {
     let key = self.request.key ?? request.key
     defer { self.request.key = key }
+    let isOther = request.digest != nil && request.digest != self.request.digest
     switch state {
     case .failed, .cancelled:
       // Its bytes may be at another place, where it was sent since.
@@ -164,9 +165,10 @@ extension TaskRecord {
     case .running:
       let isCancelled = isBound(for: [.cancelled])
       if isCancelled { wish = .goOn }
-      return isCancelled || key != self.request.key
+      // The present transfer does not know it: see `DownloadSession.ended`.
+      if isOther { self.request.digest = request.digest }
+      return isCancelled || isOther || key != self.request.key
     case .suspended, .queued, .waiting, .finished:
-      let isOther = request.digest != nil && request.digest != self.request.digest
       let place = self.request.to
       if takesAll { self.request = request }
       if takesAll || isOther { (self.request.digest, self.request.to) = (request.digest, place) }

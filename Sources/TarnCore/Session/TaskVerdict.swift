@@ -6,6 +6,8 @@ package enum TaskVerdict: Sendable, Equatable {
   case end
   /// The program must say how to go on: the server wants other credentials, or a signed URL has expired.
   case ask
+  /// The session's quota has no room: go on when there is some.
+  case room
 
   /// Judges a failure by its code: that of a download, of a status (`http-404`) or of the folder.
   ///

@@ -23,6 +23,30 @@ package enum Redaction {
     return String(decoding: plain + rest, as: UTF8.self)
   }
 
+  /// Replaces the queries of URLs by `***`, for texts that leave the machine: many servers take a token there. A query ends at a
+  /// blank, before the punctuation of a sentence.
+  package static func queries(_ text: String) -> String {
+    var plain: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let start = rest.firstRange(of: Array("://".utf8))?.upperBound {
+      let end = rest[start...].firstIndex { $0 <= 0x20 } ?? rest.endIndex
+      guard
+        let mark = rest[start..<end].firstIndex(where: { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") })
+      else {
+        plain += rest[..<end]
+        rest = rest[end...]
+        continue
+      }
+      let last = rest[mark..<end].lastIndex { !Self.punctuation.contains($0) } ?? mark
+      plain += rest[...mark]
+      plain += Array("***".utf8)
+      rest = rest[(last + 1)...]
+    }
+    return String(decoding: plain + rest, as: UTF8.self)
+  }
+
+  private static let punctuation = Set("'\",.:;)>".utf8)
+
   /// Redacts a text that was meant to be an address and is not valid. It may have a password with blanks, slashes and marks, one
   /// slash or none behind the scheme, or no scheme. Whatever stands between a colon and the last `@` may be a password.
   package static func address(_ address: String) -> String {

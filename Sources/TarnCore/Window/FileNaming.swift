@@ -49,21 +49,7 @@ package struct FileNaming: Sendable {
     let afterScheme = url.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
       .dropFirst(3)
     guard let last = afterScheme.last else { return [] }
-    let path = Array(last.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
-    var decoded: [UInt8] = []
-    var index = 0
-    while index < path.count {
-      if path[index] == UInt8(ascii: "%"), index + 2 < path.count,
-        let byte = UInt8(String(decoding: path[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
-      {
-        decoded.append(byte)
-        index += 3
-      } else {
-        decoded.append(path[index])
-        index += 1
-      }
-    }
-    return decoded
+    return Percent.decode(last.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
   }
 
   /// Returns the extension of the URL unless it names a program on the server, else that of the media type, else `bin`.
@@ -75,10 +61,8 @@ package struct FileNaming: Sendable {
     let text = String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
     let isPlain =
       (1...7).contains(text.utf8.count)
-      && text.utf8.allSatisfy { byte in
-        (48...57).contains(byte) || (97...122).contains(byte)
-      }
-    guard isPlain, !programs.contains(text), !text.utf8.allSatisfy({ (48...57).contains($0) }) else {
+      && text.utf8.allSatisfy { $0.isASCIIDigit || $0.isASCIILetter }
+    guard isPlain, !programs.contains(text), !text.utf8.allSatisfy(\.isASCIIDigit) else {
       return Array((typed ?? "bin").utf8)
     }
     return Array(text.utf8)

@@ -108,7 +108,7 @@ package struct ProblemAdvice {
   /// Returns the option as a setting for a mirror of the settings, because options of a command last for one pass there; else as a
   /// command.
   private func option(_ option: String, _ setting: String) -> String {
-    configuredName.map { "\(setting) below [mirror.\($0)] of the settings" }
+    configuredName.map { "\(setting) below \(TOMLText.mirror($0)) of the settings" }
       ?? "tarn sync \(option) \(mirror)"
   }
 
@@ -148,7 +148,7 @@ package struct ProblemAdvice {
     let command = "tarn sync --local-changes restore \(mirror)"
     guard let name else { return "to undo all local changes, now and from then on: \(command)" }
     return
-      "to undo all local changes from then on: local-changes = \"restore\" below [mirror.\(name)] of the settings, "
+      "to undo all local changes from then on: local-changes = \"restore\" below \(TOMLText.mirror(name)) of the settings, "
       + "then: tarn reload; for now, where no agent keeps it: \(command)"
   }
 }

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// The location of a feed.
 package enum FeedLocation: Sendable, Equatable {
   /// An `http` or `https` URL.
@@ -11,7 +13,7 @@ package enum FeedLocation: Sendable, Equatable {
   package var baseURL: String {
     switch self {
     case .remote(let url): url
-    case .local(let path): "file://" + Self.percentEncoded(path)
+    case .local(let path): "file://" + String(decoding: Percent.encode(path: path), as: UTF8.self)
     case .standardInput: ""
     }
   }
@@ -23,16 +25,5 @@ package enum FeedLocation: Sendable, Equatable {
     case .local(let path): String(decoding: path, as: UTF8.self)
     case .standardInput: "-"
     }
-  }
-
-  private static func percentEncoded(_ path: [UInt8]) -> String {
-    let safe = Set("/-._~!$&'()*+,;=:@".utf8)
-    return path.map { byte in
-      let scalar = Unicode.Scalar(byte)
-      if scalar.isASCII, scalar.properties.isAlphabetic || (48...57).contains(byte) || safe.contains(byte) {
-        return String(scalar)
-      }
-      return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-    }.joined()
   }
 }

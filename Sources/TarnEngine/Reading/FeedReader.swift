@@ -350,7 +350,7 @@ struct FeedReader {
       case "http-429": "try again later, and read the feed less often"
       case "host-resting", "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
         "body-truncated":
-        "check the feed's address, and the way to its server; the next pass tries again"
+        "check the feed's address, and the way to its server"
       case "too-many-redirects", "redirect-refused":
         "open the feed's address with a browser, and give the address that it ends at"
       case "tls-failed" where message.contains("self-signed") || message.contains("issuer"):
@@ -413,6 +413,11 @@ extension PassFailure {
         "standard input is closed, but the feed should come from it",
         hint: "tarn sync - FOLDER < FILE")
     case (.noSpace, _): self.init(spool: failure)
+    case (_, .local) where failure.operation.hasPrefix("read "):
+      self.init(
+        .feedUnreachable, code: "feed-not-readable",
+        "cannot read the feed \(name): \(ErrorText.of(failure.number))",
+        hint: "check its path, and whether this user may read it")
     default:
       self.init(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(failure.message)")
     }

@@ -209,13 +209,13 @@ final class EngineThread {
       let isThrough = submission.stop.isSet || submission.plan.isThrough
       // No more of this phase is adopted, and what was adopted can serve as a duplicate.
       if isThrough { try submission.flushAdoptions(isTaken: isGoingOn) }
-      guard isThrough || state.isCramped(client), state.isIdle(client) else { return false }
+      guard isThrough || state.isSpaceQueueFull(client), state.isIdle(client) else { return false }
       if !submission.stop.isSet, let retried = state.retryForSpace(client) {
         try perform(retried)
         continue
       }
       // Deferred actions begin before anything is waited for.
-      if isThrough, try beginLeftovers(submission) { continue }
+      if isThrough, try beginDeferred(submission) { continue }
       // In the last phase each of them must end: there may be no place to copy it now.
       let isLeft = submission.plan.isLastPhase && !state.waitingForContents(client).isEmpty
       guard submission.stop.isSet || isThrough && !isLeft else { return false }
@@ -243,7 +243,7 @@ final class EngineThread {
       let begun = state.beginNext(client)
       if let begun { try perform(begun) }
       guard hasPlace(submission) else { return false }
-      if state.isCramped(client) || isHeldUp(submission) {
+      if state.isSpaceQueueFull(client) || isHeldUp(submission) {
         guard begun != nil else { return false }
       } else if let (action, ordinal) = try submission.plan.next() {
         try admit(action, ordinal: ordinal, of: submission)
@@ -339,16 +339,16 @@ final class EngineThread {
   /// Once nothing else is running: begins deferred actions, and copies files whose duplicate is in place by now.
   ///
   /// - Returns: false when nothing is left to do.
-  private func beginLeftovers(_ submission: Submission) throws -> Bool {
+  private func beginDeferred(_ submission: Submission) throws -> Bool {
     if !submission.stop.isSet {
-      if submission.plan.left.postponed.isEmpty, try copyExhausted(submission) { return true }
+      if submission.plan.deferred.postponed.isEmpty, try copyExhausted(submission) { return true }
       if try submission.plan.comeBack() { return true }
     }
     // A stop may have come meanwhile.
     guard submission.stop.isSet else { return false }
     try perform(state.stop(submission.id))
-    submission.account.end(exhausted: submission.plan.left.exhaustedCount)
-    submission.plan.left = Leftovers()
+    submission.account.end(exhausted: submission.plan.deferred.exhaustedCount)
+    submission.plan.deferred = DeferredActions()
     return false
   }
 
@@ -361,12 +361,12 @@ final class EngineThread {
       try admit(action, ordinal: ordinal, of: submission, isAgain: true)
       return true
     }
-    guard let entry = action.entry, let failure = submission.plan.left.failure(ordinal, entry) else {
+    guard let entry = action.entry, let failure = submission.plan.deferred.failure(ordinal, entry) else {
       return true
     }
     let isPlaced = try submission.hasCopy(entry)
     guard isPlaced || submission.plan.isLastPhase else { return true }
-    submission.plan.left.drop(ordinal)
+    submission.plan.deferred.drop(ordinal)
     guard try submission.isAsSeen(action) else {
       submission.decideAgain(action)
       return true
@@ -384,13 +384,13 @@ final class EngineThread {
     return true
   }
 
-  private func nextComeback(_ submission: Submission) throws -> Leftovers.Comeback? {
+  private func nextComeback(_ submission: Submission) throws -> DeferredActions.Comeback? {
     while true {
-      switch try submission.plan.left.next() {
+      switch try submission.plan.deferred.next() {
       case .comeback(let comeback): return comeback
       case .over: return nil
       // This must not happen inside `left`, because the status, which is reported here, counts what is left.
-      case .pause: if !mayGoOn(submission) { submission.plan.left.end() }
+      case .pause: if !mayGoOn(submission) { submission.plan.deferred.end() }
       }
     }
   }
@@ -421,7 +421,7 @@ final class EngineThread {
     let transfers = submissions.first { !$0.submission.isUrgent } ?? submissions.first
     guard let shown = transfers?.submission else { return }
     shown.account.tick {
-      (state.clients[shown.id]?.exhaustedCount ?? 0) + shown.plan.left.exhaustedCount
+      (state.clients[shown.id]?.exhaustedCount ?? 0) + shown.plan.deferred.exhaustedCount
     }
   }
 
@@ -553,9 +553,9 @@ final class EngineThread {
       let isThere = try jobs[id].map { try $0.submission.hasCopy($0.entry) } ?? false
       try perform(state.foundCopy(id, isThere))
     case .postpone(let id):
-      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.postponed.insert(job.ordinal) }
+      if let job = jobs.removeValue(forKey: id) { job.submission.plan.deferred.postponed.insert(job.ordinal) }
     case .setAside(let id):
-      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.setAside(job) }
+      if let job = jobs.removeValue(forKey: id) { job.submission.plan.deferred.setAside(job) }
     case .granted(let id): if let claim = claims[id] { try admit(claim) }
     case .end(let id, let ending): if let job = jobs.removeValue(forKey: id) { try end(job, ending) }
     }

@@ -348,20 +348,18 @@ final class FileReceiver: DownloadReceiver {
     if let paused { context.client.downloader.resume(paused) }
   }
 
-  /// For a response without a size: checks free space every few MiB, so that the reserve stays, and asks the observer of responses.
+  /// For a response without a size: checks free space every few MiB, so that the reserve stays. The observer of responses is asked
+  /// before any bytes are written.
   private func checkRoom(_ count: UInt64) {
-    let length = state.withLock { state -> UInt64? in
+    let due = state.withLock { state -> (length: UInt64, isStep: Bool)? in
       guard check.size == nil, state.reserved == 0, state.failure == nil else { return nil }
-      guard state.unchecked < count else {
-        state.unchecked -= count
-        return nil
-      }
-      state.unchecked = Self.roomStep
-      return state.partial?.length ?? 0
+      let isStep = state.unchecked < count
+      state.unchecked = isStep ? Self.roomStep : state.unchecked - count
+      return (state.partial?.length ?? 0, isStep)
     }
-    guard let length else { return }
+    guard let (length, isStep) = due else { return }
     let failure =
-      context.space.room < Self.roomStep + count
+      isStep && context.space.room < Self.roomStep + count
       ? FolderFailure(.noSpace, context.space.refusal(nil))
       : context.client.responses?.grew(entry.path, to: length + count)
     state.withLock { $0.failure = $0.failure ?? failure }
@@ -427,12 +425,6 @@ final class FileReceiver: DownloadReceiver {
       {
         return .folder(doubt, partial, nil)
       }
-      // Nobody told the size before the last byte.
-      if check.size == nil, state.known?.total == nil,
-        let failure = context.client.responses?.grew(entry.path, to: partial.length)
-      {
-        return .folder(failure, partial, nil)
-      }
       let end = Self.seal(partial, entry, head: head, known: state.known)
       guard case .folder(let failure, let partial, let known) = end else { return end }
       return .folder(Self.explained(blamed(failure, verdict), head), partial, known)
@@ -444,7 +436,7 @@ final class FileReceiver: DownloadReceiver {
     guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
       !state.isTaken
     else { return nil }
-    guard let expected = context.client.asking.expectedBytes else {
+    guard let expected = context.client.requestOptions.expectedBytes else {
       return DownloadFailure(
         .lengthUnknown, "nothing marks where its answer ends, so a truncated one would look whole",
         isTransient: false)

@@ -10,7 +10,7 @@ struct PlanReader {
   /// The number of actions taken so far.
   private var position = 0
   /// The deferred actions.
-  var left = Leftovers()
+  var deferred = DeferredActions()
 
   init(_ plan: Plan) throws {
     list = plan.actions
@@ -30,7 +30,7 @@ struct PlanReader {
   }
 
   /// True when none of this phase is left, and no deferred actions are being read.
-  var isThrough: Bool { upcoming == nil && !left.isWalking }
+  var isThrough: Bool { upcoming == nil && !deferred.isWalking }
 
   /// True when nothing more will be placed after this phase.
   var isLastPhase: Bool { phases.count <= 1 }
@@ -40,12 +40,12 @@ struct PlanReader {
   /// - Returns: false after the last one that brings files.
   mutating func beginNextPhase() -> Bool {
     phases = phases.dropFirst()
-    left.beginPhase()
+    deferred.beginPhase()
     return !phases.isEmpty
   }
 
   /// Begins to read the plan again for the deferred actions.
   ///
   /// - Returns: false when there are none.
-  mutating func comeBack() throws -> Bool { try left.begin { try list.actions() } }
+  mutating func comeBack() throws -> Bool { try deferred.begin { try list.actions() } }
 }

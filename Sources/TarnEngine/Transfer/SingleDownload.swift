@@ -82,7 +82,7 @@ package enum ResponseVerdict: Sendable {
 package protocol ResponseObserver: AnyObject, Sendable {
   /// Called on the network's thread, before a byte of the file is written.
   func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict
-  /// Called on a lane every few MiB, while a file grows whose size the server does not tell. `bytes` is its present size.
+  /// Called on a lane while a file grows whose size the server does not tell. `bytes` is the size that it is about to have.
   ///
   /// - Returns: the reason why it may not grow further; `nil` to continue.
   func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure?
@@ -137,7 +137,7 @@ extension TransferEngine {
     client.countsEntries = false
     client.promises = ports.promises.of(device: ports.device)
     client.region = Region(download.path, .itself)
-    client.asking = TransferClient.Asking(
+    client.requestOptions = TransferClient.RequestOptions(
       headers: download.headers, method: download.method, body: download.body,
       idleTimeout: download.idleTimeout, expectedBytes: download.expectedBytes)
     client.keepsFailed = true

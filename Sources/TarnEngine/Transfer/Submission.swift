@@ -150,9 +150,14 @@ final class Submission {
     return try RecordedCopies(ledger: client.ledger, folder: folder).exists(of: digest, for: entry.path)
   }
 
-  /// Keeps a partial file for the next pass. Without a row it is removed, because nobody could continue it.
+  /// Keeps a partial file for the next pass. An empty one is removed, and so is one without a row, because nobody could continue it.
   func leavePartial(_ job: Job) {
     guard let partial = job.partial else { return }
+    guard partial.length > 0 else {
+      partial.discard()
+      try? client.ledger.apply([.dropPartial(job.entry.path)])
+      return
+    }
     let isKnown = (try? client.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
     if isKnown { partial.close() } else { partial.discard() }
   }

@@ -28,7 +28,7 @@ struct TransferClient: Sendable {
   /// The promises on the file system that it writes to; `nil` for those that one engine's clients share.
   var promises: SpaceBudget.Promises?
   /// The parts of its requests that those of mirrors lack.
-  var asking = Asking()
+  var requestOptions = RequestOptions()
   /// The observer of responses; `nil` for none.
   var responses: (any ResponseObserver)?
   /// True when files are copied from existing ones with equal contents.
@@ -39,14 +39,15 @@ struct TransferClient: Sendable {
   var now: Timestamp { clock.time }
 
   func complete(_ request: inout DownloadRequest) {
-    (request.headers, request.method, request.body) = (asking.headers, asking.method, asking.body)
-    request.idleTimeout = asking.idleTimeout
+    let options = requestOptions
+    (request.headers, request.method, request.body) = (options.headers, options.method, options.body)
+    request.idleTimeout = options.idleTimeout
     request.keepsFields = responses != nil
     // A request that gives way is sent again, so one with a method of its own must not give way.
-    if asking.method != nil { request.patience = .max >> 32 }
+    if options.method != nil { request.patience = .max >> 32 }
   }
 
-  struct Asking: Sendable {
+  struct RequestOptions: Sendable {
     /// The header fields, which are sent only to the origin of each URL.
     var headers: [String] = []
     /// The method; see `DownloadRequest`.

@@ -69,7 +69,7 @@ struct TransferState: Hashable {
     /// The bytes of space that it holds.
     fileprivate(set) var reserved: UInt64 = 0
     /// The number of times that it found no space while it ran beside others.
-    fileprivate var squeezes = 0
+    fileprivate var spaceRefusals = 0
     /// The number of its client's jobs begun so far, when it began with no other running; `nil` otherwise.
     fileprivate var begunAlone: Int?
     /// True when its contents were in place at the last search for its bytes.
@@ -102,11 +102,11 @@ struct TransferState: Hashable {
     /// The jobs that may begin, the next one at the end.
     fileprivate var ready: [JobID] = []
     /// The jobs that wait for space until nothing else of the client is running.
-    fileprivate var cramped: Deque<JobID> = []
+    fileprivate var waitingForSpace: Deque<JobID> = []
     /// The jobs that waited for space and may begin again, the next one at the end.
     fileprivate var spaceFreed: [JobID] = []
     /// The job that is tried with nothing else beside it.
-    fileprivate var lone: JobID?
+    fileprivate var runningAlone: JobID?
     /// The number of jobs so far that took space.
     fileprivate var begun = 0
     fileprivate(set) var exhaustedCount = 0
@@ -118,13 +118,13 @@ struct TransferState: Hashable {
     }
 
     /// True when nothing is running, and the jobs that are left wait for space or contents.
-    var isIdle: Bool { jobs == exhaustedCount + cramped.count }
+    var isIdle: Bool { jobs == exhaustedCount + waitingForSpace.count }
 
     /// The number of jobs that wait for space, or waited for it and may begin.
-    var crampedCount: Int { cramped.count + spaceFreed.count }
+    var spaceWaiters: Int { waitingForSpace.count + spaceFreed.count }
 
     /// True when there is no room to remember more jobs that wait for space.
-    var isCramped: Bool { crampedCount >= max(1, mostHeldBack) }
+    var isSpaceQueueFull: Bool { spaceWaiters >= max(1, mostHeldBack) }
   }
 
   /// The numbers of jobs that hold a file, a connection or space.
@@ -179,10 +179,10 @@ struct TransferState: Hashable {
   }
 
   /// Returns true when nothing new begins before the jobs that wait for space, because there is no room to remember more of them.
-  func isCramped(_ client: ClientID) -> Bool { clients[client]?.isCramped == true }
+  func isSpaceQueueFull(_ client: ClientID) -> Bool { clients[client]?.isSpaceQueueFull == true }
 
   /// Returns true while one of its jobs that waited for space runs alone.
-  func isAlone(_ client: ClientID) -> Bool { clients[client]?.lone != nil }
+  func isAlone(_ client: ClientID) -> Bool { clients[client]?.runningAlone != nil }
 
   /// The end of the first pause; `nil` when there is none.
   var nextDue: Instant? {
@@ -376,15 +376,15 @@ struct TransferState: Hashable {
   ///
   /// - Returns: the actions; `nil` when nothing waited.
   mutating func retryForSpace(_ client: ClientID) -> [Action]? {
-    guard let mine = clients[client], mine.isIdle, let first = mine.cramped.first else { return nil }
-    let second = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 < 2 }
+    guard let mine = clients[client], mine.isIdle, let first = mine.waitingForSpace.first else { return nil }
+    let second = mine.waitingForSpace.filter { jobs[$0]?.spaceRefusals ?? 0 < 2 }
     if !second.isEmpty {
       clients[client]?.spaceFreed += second.reversed()
-      clients[client]?.cramped.removeAll { jobs[$0]?.squeezes ?? 0 < 2 }
+      clients[client]?.waitingForSpace.removeAll { jobs[$0]?.spaceRefusals ?? 0 < 2 }
       return []
     }
-    clients[client]?.cramped.removeFirst()
-    clients[client]?.lone = first
+    clients[client]?.waitingForSpace.removeFirst()
+    clients[client]?.runningAlone = first
     return enqueue(first, mustBegin: true)
   }
 
@@ -419,7 +419,7 @@ struct TransferState: Hashable {
     jobs[id]?.lacksSource = false
     let actions = release(id) + [.putBack(id)]
     move(id, to: .waiting(.space))
-    clients[job.client]?.cramped.append(id)
+    clients[job.client]?.waitingForSpace.append(id)
     return actions + leave(id, job.contents, isPlaced: false) + leavePath(id, job.path, after: nil)
   }
 
@@ -507,7 +507,7 @@ struct TransferState: Hashable {
     case .checked: return publish(id)
     case .whole: return seal(id)
     case .failed: return fail(id)
-    case .lacksSpace: return squeeze(id, job)
+    case .lacksSpace: return lackSpace(id, job)
     case .again: return goOn(id)
     case .pause(let until, let isNewRound): return pause(id, until: until, isNewRound: isNewRound)
     case .exhausted:
@@ -547,9 +547,9 @@ struct TransferState: Hashable {
   mutating func confirmed(_ id: JobID) -> [Action] { end(id, .unchanged) }
 
   /// Handles a transfer that found no space while it ran. When nothing else of its client was running, it does not fit.
-  private mutating func squeeze(_ id: JobID, _ job: Job) -> [Action] {
+  private mutating func lackSpace(_ id: JobID, _ job: Job) -> [Action] {
     guard !isStopping(id), job.begunAlone != clients[job.client]?.begun else { return fail(id) }
-    jobs[id]?.squeezes += 1
+    jobs[id]?.spaceRefusals += 1
     jobs[id]?.wish = nil
     return putBack(id)
   }
@@ -605,7 +605,7 @@ struct TransferState: Hashable {
     case .waiting(.turn): clients[job.client]?.ready.removeAll { $0 == id }
     case .waiting(.contents): removeExhausted(id)
     case .waiting(.space):
-      clients[job.client]?.cramped.removeAll { $0 == id }
+      clients[job.client]?.waitingForSpace.removeAll { $0 == id }
       clients[job.client]?.spaceFreed.removeAll { $0 == id }
     case .waiting(.duplicate): duplicates.forget(id, job.contents)
     case .waiting(.path), .claimed, .looking, .asking, .pausing, .sealing, .publishing: break
@@ -632,7 +632,7 @@ struct TransferState: Hashable {
     if case .pausing = job.state { pausing.remove(id) }
     jobs[id] = nil
     clients[job.client]?.jobs -= 1
-    if clients[job.client]?.lone == id { clients[job.client]?.lone = nil }
+    if clients[job.client]?.runningAlone == id { clients[job.client]?.runningAlone = nil }
     return leavePath(id, job.path, after: ending)
   }
 
@@ -670,8 +670,8 @@ struct TransferState: Hashable {
     count(id, job, -1)
     jobs[id]?.state = state
     if let job = jobs[id] { count(id, job, 1) }
-    if case .waiting(let wait) = state, wait != .turn, clients[job.client]?.lone == id {
-      clients[job.client]?.lone = nil
+    if case .waiting(let wait) = state, wait != .turn, clients[job.client]?.runningAlone == id {
+      clients[job.client]?.runningAlone = nil
     }
     if case .pausing = job.state { pausing.remove(id) }
   }

@@ -17,7 +17,7 @@ struct FeedRecord: Sendable, Equatable {
   var settings: String
   /// The time when the feed was last read whole.
   var read: Timestamp
-  var standing: FolderFingerprint
+  var fingerprint: FolderFingerprint
   var format = ""
   var isComplete = false
   var isWindow = false
@@ -44,8 +44,8 @@ extension FeedRecord {
     let values: [(Key, String?)] = [
       (.etag, validators?.etag), (.lastModified, validators?.lastModified), (.url, url), (.text, text.hex),
       (.settings, settings),
-      (.read, String(read.nanoseconds)), (.rows, String(standing.rows)), (.odd, String(standing.odd)),
-      (.sum, String(standing.sum)), (.format, format), (.isComplete, String(isComplete)),
+      (.read, String(read.nanoseconds)), (.rows, String(fingerprint.rows)), (.odd, String(fingerprint.odd)),
+      (.sum, String(fingerprint.sum)), (.format, format), (.isComplete, String(isComplete)),
       (.isWindow, String(isWindow)), (.incompleteReason, incompleteReason),
       (.refreshSeconds, refreshSeconds.map { String($0) }),
       (.wanted, String(counts.wanted)), (.current, String(counts.current)), (.kept, String(counts.kept)),
@@ -83,7 +83,7 @@ extension FeedRecord {
       validators: FeedValidators(etag: text(.etag), lastModified: text(.lastModified)), url: url,
       text: digest,
       settings: settings, read: Timestamp(nanoseconds: read),
-      standing: FolderFingerprint(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
+      fingerprint: FolderFingerprint(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
       isWindow: isWindow, incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
     counts.wanted = wanted
     counts.current = current

@@ -258,7 +258,7 @@ extension ChecksumLine {
     }
     var word = Self.takeLastWord(of: &rest)
     var url: [UInt8] = []
-    if word.begins(with: "https://") || word.begins(with: "http://") {
+    if URLScheme.remotePrefixes.contains(where: { word.begins(with: $0) }) {
       url = Array(word)
       word = Self.takeLastWord(of: &rest)
     }

@@ -28,6 +28,8 @@ struct UnrecognisedText {
 
   private static let sumsAdvice = "make a checksum list of the files: sha256sum * > SHA256SUMS"
 
+  private static let remoteAdvice = "Tarn fetches over \(URLScheme.remote) only"
+
   private static let signedAdvice =
     "give the list that it signs: the same name without .asc, .sig, .gpg or .minisig"
 
@@ -56,9 +58,9 @@ struct UnrecognisedText {
     ),
     ("[playlist]", "a playlist (PLS)", Unrecognised.urlListAdvice),
     ("[Version]", "a file list of quick-fedora-mirror", sumsAdvice),
-    ("ftp://", "a list of ftp addresses", "Tarn fetches over http and https only"),
-    ("magnet:", "a list of magnet links", "Tarn fetches over http and https only"),
-    ("rsync://", "a list of rsync addresses", "Tarn fetches over http and https only"),
+    ("ftp://", "a list of ftp addresses", remoteAdvice),
+    ("magnet:", "a list of magnet links", remoteAdvice),
+    ("rsync://", "a list of rsync addresses", remoteAdvice),
     ("Sitemap:", "a robots.txt", "check the address; nothing was changed"),
     ("User-agent:", "a robots.txt", "check the address; nothing was changed"),
     ("HTTP/1.", "an answer of a web server with its headers", "save only the body (curl without -i)"),

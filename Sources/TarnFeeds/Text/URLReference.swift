@@ -40,7 +40,7 @@ struct URLReference: Equatable {
     self.init(text.utf8)
   }
 
-  /// Returns whether the text is an absolute http or https URL with a host and without user, query and fragment. It must also stay
+  /// Returns whether the text is an absolute URL of a server with a host and without user, query and fragment. It must also stay
   /// the same when it is split, resolved and joined again. Most URLs pass, and need no other check.
   static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     guard let scheme = Self.lengthOfScheme(text) else { return false }
@@ -50,10 +50,8 @@ struct URLReference: Equatable {
   }
 
   private static func lengthOfScheme(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
-    for scheme in ["http://", "https://"] as [StaticString] where text.count > scheme.utf8CodeUnitCount {
-      let count = scheme.utf8CodeUnitCount
-      let start = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(text)[..<count])
-      if holdSameBytes(start, UnsafeRawBufferPointer(start: scheme.utf8Start, count: count)) { return count }
+    for prefix in URLScheme.remotePrefixes where text.count > prefix.utf8.count {
+      if text.starts(with: prefix.utf8) { return prefix.utf8.count }
     }
     return nil
   }
@@ -212,35 +210,21 @@ struct URLReference: Equatable {
   }
 }
 
-/// Percent coding of bytes.
-package enum Percent {
-  /// The bytes that a path segment keeps as they are: unreserved characters and these (RFC 3986 pchar).
-  private static let keptInSegment: [Bool] = (0..<256).map { value in
-    let byte = UInt8(value)
-    return byte.isASCIILetter || byte.isASCIIDigit || Array("-._~!$'()*,;:@&=+".utf8).contains(byte)
-  }
-
+extension Percent {
   /// The bytes that a whole URL may hold: everything printable except these.
   static let keptInURL: [Bool] = (0..<256).map { value in
     value > 0x20 && value < 0x7F && !Array("\"<>\\^`{|}".utf8).contains(UInt8(value))
   }
 
-  private static let digits = Array("0123456789ABCDEF".utf8)
-
-  /// Encodes a raw path for a URL; its slashes separate the segments.
-  static func encode(path: some Sequence<UInt8>) -> [UInt8] {
-    encode(path) { keptInSegment[Int($0)] || $0 == 0x2F }
-  }
-
   /// Encodes the bytes of a URL from outside that no URL may hold.
   static func repaired(_ text: some Sequence<UInt8>) -> [UInt8] {
-    encode(text) { keptInURL[Int($0)] }
+    encode(text, keeping: keptInURL)
   }
 
   /// Returns a URL in ASCII made of a base, which ends with its last slash, and a path below it.
   static func text(of path: RelativePath, behind base: [UInt8]) -> String {
-    let isPlain = keptInSegment.withUnsafeBufferPointer { kept in
-      path.bytes.withUnsafeBufferPointer { $0.allSatisfy { kept[Int($0)] || $0 == 0x2F } }
+    let isPlain = keptInPath.withUnsafeBufferPointer { kept in
+      path.bytes.withUnsafeBufferPointer { $0.allSatisfy { kept[Int($0)] } }
     }
     guard isPlain else { return String(decoding: base + encode(path: path.bytes), as: UTF8.self) }
     let length = base.count + path.bytes.count
@@ -252,54 +236,6 @@ package enum Percent {
       }
       return length
     }
-  }
-
-  private static func encode(_ text: some Sequence<UInt8>, keeping keeps: (UInt8) -> Bool) -> [UInt8] {
-    let text = Array(text)
-    guard !text.allSatisfy(keeps) else { return text }
-    var result: [UInt8] = []
-    result.reserveCapacity(text.count + 16)
-    for byte in text {
-      if keeps(byte) {
-        result.append(byte)
-      } else {
-        result += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
-    }
-    return result
-  }
-
-  /// Encodes each `%` that begins no code, since it can only mean itself.
-  package static func completed(_ path: [UInt8]) -> [UInt8] {
-    guard path.contains(0x25) else { return path }
-    var result: [UInt8] = []
-    for (index, byte) in path.enumerated() {
-      result.append(byte)
-      let isCode =
-        index + 2 < path.count && hexValue(path[index + 1]) != nil && hexValue(path[index + 2]) != nil
-      if byte == 0x25, !isCode { result += Array("25".utf8) }
-    }
-    return result
-  }
-
-  /// Decodes once; a `%` without two hexadecimal digits stays.
-  package static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
-    let text = Array(text)
-    guard text.contains(0x25) else { return text }
-    var result: [UInt8] = []
-    var index = 0
-    while index < text.count {
-      if text[index] == 0x25, index + 2 < text.count, let high = hexValue(text[index + 1]),
-        let low = hexValue(text[index + 2])
-      {
-        result.append(high << 4 | low)
-        index += 3
-      } else {
-        result.append(text[index])
-        index += 1
-      }
-    }
-    return result
   }
 
   /// Reads a number like `UInt64`, but faster when it has only digits, and not too many.
@@ -318,5 +254,4 @@ package enum Percent {
     default: nil
     }
   }
-
 }

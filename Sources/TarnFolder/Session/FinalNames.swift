@@ -36,9 +36,13 @@ package final class FinalNames: Sendable {
     }
   }
 
-  func release(_ owner: Owner) {
+  /// - Returns: whether the task had a name.
+  @discardableResult
+  func release(_ owner: Owner) -> Bool {
     claims.withLock { claims in
-      if let name = claims.names.removeValue(forKey: owner) { claims.owners[name] = nil }
+      guard let name = claims.names.removeValue(forKey: owner) else { return false }
+      claims.owners[name] = nil
+      return true
     }
   }
 

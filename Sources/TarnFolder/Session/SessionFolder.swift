@@ -78,7 +78,7 @@ package final class SessionFolder: Sendable {
   /// Ends the work at a task. It keeps its name until `release`, for it may continue.
   package func close(_ task: Int64) { destinations.withLock { $0[task] = nil } }
 
-  /// Releases the name of a task that has ended or gets another destination.
+  /// Releases the name of a task that has ended.
   package func release(_ task: Int64) { names.release(owner(task)) }
 
   /// Releases the names of all tasks.
@@ -93,6 +93,9 @@ package final class SessionFolder: Sendable {
     _ = names.claim(
       FinalNames.Name(device: identity.device, inode: identity.inode, leaf: leaf), for: owner(task.number))
   }
+
+  /// Reserves the new name of a task that has got another destination, in place of the one before.
+  package func renew(_ task: TaskRecord) { if names.release(owner(task.number)) { reserve(task) } }
 
   private func owner(_ task: Int64) -> FinalNames.Owner { FinalNames.Owner(session: id, task: task) }
 
@@ -271,14 +274,22 @@ package final class SessionFolder: Sendable {
     release(task.number)
   }
 
-  package func removePartial(of task: TaskRecord) {
+  /// - Returns: false when the file may be on a disk that is not mounted now.
+  @discardableResult
+  package func removePartial(of task: TaskRecord) -> Bool {
     let name = cString(partialName(task.number))
+    var isGone = task.directory == nil
     for place in Self.directories(of: task) {
-      guard let directory = try? Descriptor.directory(at: place),
-        let stat = try? FileStat.at(directory, name), stat.kind != .directory
-      else { continue }
-      _ = directory.use { tarn_unlink($0, name) }
+      guard let directory = try? Descriptor.directory(at: place) else { continue }
+      if let stat = try? FileStat.at(directory, name), stat.kind != .directory {
+        isGone = directory.use { tarn_unlink($0, name) } == 0 || isGone
+      } else if let identity = try? FileStat.of(directory, place.utf8).identity {
+        // An empty mount point, or another disk, says nothing about the file.
+        let disk = directory.use(MountedFileSystem.id)
+        isGone = isGone || identity.inode == task.directory && task.disk ?? disk == disk
+      }
     }
+    return isGone
   }
 
   /// Finds the file of an intent that a crash left, and makes its name durable; `nil` where it has no name.

@@ -104,17 +104,6 @@ struct DatabaseFile: Sendable {
   /// The path as a URI that SQLite reads without locks and without the files beside it. It may be used only when nobody can write
   /// the file.
   var immutableURI: String {
-    var uri = "file:"
-    for byte in path.utf8 {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"):
-        uri.unicodeScalars.append(Unicode.Scalar(byte))
-      default:
-        let hex = String(byte, radix: 16)
-        uri += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
-      }
-    }
-    return uri + "?immutable=1"
+    "file:" + String(decoding: Percent.encode(path: path.utf8), as: UTF8.self) + "?immutable=1"
   }
 }

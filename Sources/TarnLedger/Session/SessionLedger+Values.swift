@@ -61,6 +61,8 @@ extension SessionLedger {
     /// The session's age (`SessionAge`), and its age at the last contact.
     case age
     case contact
+    /// Since when partial files have been left alone, as JSON of their keeper.
+    case leftAlone
     /// The `all-delivered` events that `takeDelivered` has not returned yet, as JSON: the newest 100.
     case untold
   }

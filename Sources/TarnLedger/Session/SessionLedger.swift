@@ -50,7 +50,7 @@ package final class SessionLedger: TransferLedger {
 
   // MARK: Access
 
-  private func change(_ body: (Connection) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
+  func change(_ body: (Connection) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     try writer.withLock { (writer) throws(LedgerFailure) in
       guard let connection = writer.connection else { throw Self.closed }
       written.withLock { $0 = [] }
@@ -64,7 +64,7 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  private func read<Result>(
+  func read<Result>(
     _ body: (Connection) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
     try writer.withLock { (writer) throws(LedgerFailure) in
@@ -125,23 +125,25 @@ package final class SessionLedger: TransferLedger {
   private static func add(
     _ request: TaskRequest, _ terms: TaskTerms, _ renews: Bool, _ connection: Connection
   ) throws(LedgerFailure) -> (Added, isNewlyLive: Bool) {
-    if let key = request.key, let known = try task("client_key = ?", [.text(key)], connection) {
+    if let key = request.key, let known = try task(TaskRows.byKey, TaskRows.values(byKey: key), connection) {
       return (Added(task: known, wasThere: true, isRepeated: true), false)
     }
     let asked = try task("url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     if var known = asked {
       let hadEnded = known.state.isEnd
       if known.renew(with: request, terms, takesAll: renews) { try TaskRows.write(known, connection) }
+      if let key = request.key, key != known.request.key {
+        try connection.run(
+          "INSERT INTO facts (name, value) VALUES (?, ?)",
+          [TaskRows.laterKey(key), .text(String(known.number))])
+      }
       return (Added(task: known, wasThere: true), hadEnded && !known.state.isEnd)
     }
     var record = TaskRecord(number: 0, state: .suspended, request: request, added: terms.now)
     record.path = place(request)
     record.begin(request.first, terms)
     let next = try connection.first(
-      "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'"
-    ) {
-      row throws(LedgerFailure) in try row.integer(0)
-    }
+      "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'", [], Self.number)
     try connection.run(
       """
       INSERT INTO tasks (url, destination, client_key, position, added, state, rank, due, request, path, code,
@@ -158,9 +160,7 @@ package final class SessionLedger: TransferLedger {
         record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
         TaskRows.time(record.fresh), TaskRows.text(request.group),
       ])
-    let number = try connection.first("SELECT last_insert_rowid()") { row throws(LedgerFailure) in
-      try row.integer(0)
-    }
+    let number = try connection.first("SELECT last_insert_rowid()", [], Self.number)
     record.number = number ?? 0
     return (Added(task: record, wasThere: false), true)
   }
@@ -205,36 +205,6 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
-  /// Returns the tasks whose turn is next.
-  package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
-    try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)],
-        TaskRows.read)
-    }
-  }
-
-  /// Returns whether a task that waits for a better request, and begins without one, has its turn before this one.
-  package func isBehindAsked(_ number: Int64) throws(LedgerFailure) -> Bool {
-    try read { connection throws(LedgerFailure) in
-      try connection.first(
-        """
-        SELECT 1 FROM tasks AS asked, tasks AS task WHERE task.number = ?
-          AND asked.state = 'waiting' AND asked.code = 'request-old' AND asked.due IS NOT NULL
-          AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 1
-        """, [.integer(number)], Self.number) != nil
-    }
-  }
-
-  /// Brings forward the next attempts, after the wall clock was set back. Moments that requests name stay.
-  package func advanceDue(bySeconds seconds: Int64) throws(LedgerFailure) {
-    try change { connection throws(LedgerFailure) in
-      try connection.run(
-        "UPDATE tasks SET due = due - ? WHERE state = 'waiting' AND due IS NOT NULL AND code IS NOT ?",
-        [.integer(seconds * 1_000_000_000), .text(TaskRecord.delayed)])
-    }
-  }
-
   package func counts() throws(LedgerFailure) -> [TaskState: Int] {
     let counts = try read { connection throws(LedgerFailure) in
       try connection.all("SELECT state, count(*) FROM tasks GROUP BY state") { row throws(LedgerFailure) in
@@ -244,59 +214,6 @@ package final class SessionLedger: TransferLedger {
     return Dictionary(
       counts.compactMap { state, count in TaskState(rawValue: state).map { ($0, count) } }
     ) { $1 }
-  }
-
-  /// Returns the time when the next waiting task is due. `nil` when none waits.
-  package func nextDue() throws(LedgerFailure) -> Timestamp? {
-    try read { connection throws(LedgerFailure) in
-      try connection.first(
-        "SELECT due FROM tasks WHERE state = 'waiting' AND due IS NOT NULL ORDER BY due LIMIT 1"
-      ) { row throws(LedgerFailure) in try row.timestamp(0) }
-    }
-  }
-
-  /// Returns the waiting tasks that are due.
-  package func due(now: Timestamp, limit: Int) throws(LedgerFailure) -> [Int64] {
-    try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "SELECT number FROM tasks WHERE state = 'waiting' AND due <= ? ORDER BY due LIMIT ?",
-        [.integer(now.nanoseconds), .limit(limit)]
-      ) { row throws(LedgerFailure) in try row.integer(0) }
-    }
-  }
-
-  /// Returns the waiting tasks that are to be tried only after a time, except those that their requests delay.
-  package func waiting(after time: Timestamp, limit: Int) throws(LedgerFailure) -> [Int64] {
-    try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "SELECT number FROM tasks WHERE state = 'waiting' AND due > ? AND code IS NOT ? ORDER BY due LIMIT ?",
-        [.integer(time.nanoseconds), .text(TaskRecord.delayed), .limit(limit)]
-      ) { row throws(LedgerFailure) in try row.integer(0) }
-    }
-  }
-
-  /// Returns the tasks whose time limit has passed.
-  package func overdue(age: Int64, limit: Int) throws(LedgerFailure) -> [Int64] {
-    try read { connection throws(LedgerFailure) in
-      let ends = try connection.all(
-        """
-        SELECT number, min(whole, stall) FROM tasks WHERE state IN ('queued', 'waiting')
-          AND min(whole, stall) IS NOT NULL ORDER BY min(whole, stall) LIMIT ?
-        """, [.limit(limit)]
-      ) { row throws(LedgerFailure) in (try row.integer(0), try row.integer(1)) }
-      return ends.filter { $0.1 <= age }.map(\.0)
-    }
-  }
-
-  /// Returns the session's age at which the next task's time limit passes. `nil` when there is none.
-  package func nextEnd() throws(LedgerFailure) -> Int64? {
-    try read { connection throws(LedgerFailure) in
-      try connection.first(
-        """
-        SELECT min(whole, stall) FROM tasks WHERE state IN ('queued', 'waiting')
-          AND min(whole, stall) IS NOT NULL ORDER BY min(whole, stall) LIMIT 1
-        """, [], Self.number)
-    }
   }
 
   /// Returns the tasks that keep a partial file, or write one now.
@@ -310,7 +227,7 @@ package final class SessionLedger: TransferLedger {
   /// Returns whether a task was added with this client's key.
   package func knows(key: String) throws(LedgerFailure) -> Bool {
     try read { connection throws(LedgerFailure) in
-      try Self.task("client_key = ?", [.text(key)], connection) != nil
+      try Self.task(TaskRows.byKey, TaskRows.values(byKey: key), connection) != nil
     }
   }
 
@@ -573,7 +490,7 @@ package final class SessionLedger: TransferLedger {
       [.integer(last), .text(event.code.rawValue), .text(JSONText.line(event))])
   }
 
-  private static func number(_ row: Statement) throws(LedgerFailure) -> Int64 { try row.integer(0) }
+  static func number(_ row: Statement) throws(LedgerFailure) -> Int64 { try row.integer(0) }
 
   /// Announces what ended with these tasks, which have just ended. Their events are the newest.
   private func tellEnds(of tasks: [TaskRecord], _ connection: Connection) throws(LedgerFailure) {

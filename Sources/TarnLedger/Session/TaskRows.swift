@@ -9,6 +9,17 @@ enum TaskRows {
       file, directory, moved_from, wish, disk FROM tasks
     """
 
+  /// The condition for the task that was added with a key of the client's. The first key is in its row, each later one is a fact.
+  static let byKey = """
+    number = coalesce((SELECT number FROM tasks WHERE client_key = ?),
+      (SELECT CAST(value AS INTEGER) FROM facts WHERE name = ?))
+    """
+
+  static func values(byKey key: String) -> [Value] { [.text(key), laterKey(key)] }
+
+  /// The name of the fact that tells which task has a later key.
+  static func laterKey(_ key: String) -> Value { .text("key:\(key)") }
+
   static func read(_ row: Statement) throws(LedgerFailure) -> TaskRecord {
     guard let state = TaskState(rawValue: try row.text(1)) else { throw row.damaged(1) }
     guard let request = JSONText.value(TaskRequest.self, from: try row.text(2)) else { throw row.damaged(2) }

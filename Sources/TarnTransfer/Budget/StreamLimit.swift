@@ -7,7 +7,8 @@ struct StreamLimit: Sendable, Equatable {
   enum Trouble: Sendable {
     /// The server failed (5xx), perhaps for this exchange alone.
     case fault
-    /// The server is overloaded or hangs up (429, 503, REFUSED_STREAM, GOAWAY), which concerns all exchanges.
+    /// The server is overloaded or hangs up (429, 503, REFUSED_STREAM, GOAWAY), which concerns all exchanges. After REFUSED_STREAM
+    /// libcurl first tries five new connections by itself.
     case overload
   }
 

@@ -34,7 +34,8 @@ struct CompletionCommand: ParsableCommand {
     }
   }
 
-  /// Returns the script of a shell. The `#!` line of bash's is removed, for the file is only sourced.
+  /// Returns the script of a shell. The `#!` line of bash's is removed, for the file is only sourced. bash would
+  /// expand the words of `compgen`, and `$(rm x)` in a name would be executed: names go past it.
   static func script(_ shell: Shell) -> String {
     let kind: CompletionShell =
       switch shell {
@@ -42,10 +43,30 @@ struct CompletionCommand: ParsableCommand {
       case .zsh: .zsh
       case .fish: .fish
       }
-    let script = Root.completionScript(for: kind)
+    var script = Root.completionScript(for: kind)
+    if shell == .bash {
+      script.replace(
+        #"__tarn_add_completions -W "$(__tarn_custom_complete"#,
+        with: #"__tarn_add_names "$(__tarn_custom_complete"#)
+      script.replace("_tarn() {\n", with: names + "_tarn() {\n", maxReplacements: 1)
+    }
     guard script.hasPrefix("#!"), let end = script.firstIndex(of: "\n") else { return script + "\n" }
     return script[script.index(after: end)...].drop { $0 == "\n" } + "\n"
   }
+
+  /// The function of bash's script that offers names, which are quoted already.
+  private static let names = """
+    __tarn_add_names() {
+        local name
+        while IFS='' read -r name; do
+            [[ -n "${name}" ]] && COMPREPLY+=("${name}")
+        done <<< "${1}"
+        compopt -o noquote 2> /dev/null
+        [[ "${COMPREPLY[*]}" != */ ]] || compopt -o nospace 2> /dev/null
+    }
+
+
+    """
 }
 
 /// The document of `completion --json`.

@@ -92,7 +92,7 @@ struct ConfigUnsetCommand: ParsableCommand {
       .usage, code: "of-the-settings",
       "'\(Printable.escape(name))' is a mirror of the settings, and remembers no options",
       hint:
-        "take the lines out below [mirror.\(Printable.escape(name))]; if an agent runs, then: tarn reload")
+        "take the lines out below \(TOMLText.mirror(name)); if an agent runs, then: tarn reload")
   }
 }
 

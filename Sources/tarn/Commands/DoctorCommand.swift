@@ -32,7 +32,7 @@ struct DoctorCommand: ParsableCommand {
       session.console.data(JSONText.document(report))
     } else {
       for finding in report.findings where !session.isQuiet || finding.level == .problem {
-        for line in finding.lines(session.style) { session.console.data(line) }
+        for line in finding.lines(session.style, width: Terminal.output.width) { session.console.data(line) }
       }
       if !session.isQuiet { session.console.data(report.summary) }
     }

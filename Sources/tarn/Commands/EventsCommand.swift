@@ -164,33 +164,24 @@ struct Journal {
 
   /// Follows the events until a signal. No event is lost when an agent ends or begins meanwhile.
   func follow(after start: String) throws(PassFailure) -> ExitStatus {
-    let ended = Gate()
-    let clients = Locked<ControlClient?>(nil)
-    Interruption.shared.arm(StopFlag()) {
-      ended.open()
-      clients.withLock { $0 }?.end()
-    } report: {
-    }
-    defer { Interruption.shared.disarm() }
+    let follower = AgentFollower()
     var cursor = start
-    while !ended.isOpen {
+    return try follower.run { () throws(PassFailure) in
       var reached = cursor
       // Another agent may have started, with fewer mirrors.
       isAgents.withLock { if $0 == true { $0 = nil } }
       _ = try? link.tryAsking { client in
-        clients.withLock { $0 = client }
+        guard follower.willWait(client) else { return }
         _ = try client.follow(after: reached, mirrors: names(for: client, after: reached)) { event in
           if isNews(event, after: reached, start) { show(event) }
           reached = event.cursor
-          return !ended.isOpen
+          return !follower.isOver
         }
       }
       cursor = reached
       lookForOthers()
       cursor = try catchUp(after: cursor, start)
-      if ended.wait(atMost: .seconds(1)) { break }
     }
-    return ExitStatus.stopped(by: Interruption.shared.received)
   }
 
   private func catchUp(after reached: String, _ start: String) throws(PassFailure) -> String {

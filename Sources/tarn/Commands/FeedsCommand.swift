@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import TarnAgent
 import TarnConfig
 import TarnCore
@@ -44,6 +45,7 @@ struct FeedsCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let place = try StandardInput.resolve(opml)
+    try refuseMissing(place, session)
     let list = try session.tarn.subscriptions(place, observer: SilentObserver(), stop: StopFlag())
     let warning = session.messageStyle.paint("warning:", .warning)
     for refusal in list.refused {
@@ -67,6 +69,19 @@ struct FeedsCommand: ParsableCommand {
       session.console.flush()
     }
     try (list.refused.isEmpty && list.fault == nil ? ExitStatus.inSync : .partial).end()
+  }
+}
+
+extension FeedsCommand {
+  /// - Throws: `feedUnreachable` for a file that cannot be read. It is a list, and no feed.
+  private func refuseMissing(_ place: String, _ session: Session) throws(PassFailure) {
+    guard place != "-", let path = session.tarn.localFeed(place.contains("/") ? place : "./\(place)"),
+      access(path, R_OK) != 0
+    else { return }
+    let reason = errorText(errno)
+    throw PassFailure(
+      .feedUnreachable, code: "feed-not-there", "cannot read \(ShellWord.quote(opml)): \(reason)",
+      hint: "check its path, and whether this user may read it")
   }
 }
 
@@ -97,11 +112,8 @@ struct FeedMirror: Encodable, Equatable {
 
   /// An empty line, then the mirror's settings.
   var lines: [String] {
-    let isBare = name.utf8.allSatisfy {
-      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 || $0 == 95
-    }
     return [""] + (title.isEmpty ? [] : ["# \(title)"]) + [
-      "[mirror.\(isBare ? name : Self.quoted(name))]", "feed = \(Self.quoted(feed))",
+      TOMLText.mirror(name), "feed = \(Self.quoted(feed))",
       "folder = \(Self.quoted(folder))", "every = \(Self.quoted(every))",
     ]
   }

@@ -102,7 +102,7 @@ struct ForgetCommand: ParsableCommand {
     throw PassFailure(
       .usage, code: "of-the-settings",
       "the agent keeps '\(Printable.escape(name))' because of its settings\(place), and would make it anew",
-      hint: "take [mirror.\(Printable.escape(name))] out of them, then 'tarn reload', then: "
+      hint: "take \(TOMLText.mirror(name)) out of them, then 'tarn reload', then: "
         + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))")
   }
 

@@ -62,8 +62,14 @@ struct InitCommand: ParsableCommand {
         throw error
       }
     }
-    report.next = report.mirror.map { $0.next ?? "tarn status" } ?? "tarn add FEED FOLDER"
+    report.next = report.mirror.map { $0.next ?? "tarn status" } ?? next(session)
     show(report, session)
+  }
+
+  /// Returns the next command without a mirror. `tarn add` does not write into a file of `--config`.
+  private func next(_ session: Session) -> String {
+    let paths = session.sources.paths
+    return paths.file == nil ? "tarn add FEED FOLDER" : paths.command("config check")
   }
 
   private func path(_ session: Session) throws(PassFailure) -> String {
@@ -156,7 +162,8 @@ struct InitCommand: ParsableCommand {
     guard !session.isQuiet else { return }
     session.console.data("written: \(report.file)")
     guard let mirror = report.mirror else {
-      return session.console.data("next: tarn add FEED FOLDER")
+      let first = session.sources.paths.file == nil ? "" : "write a mirror into it, then: "
+      return session.console.data("next: \(first)\(next(session))")
     }
     for line in mirror.lines { session.console.data(line) }
   }

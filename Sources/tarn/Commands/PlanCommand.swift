@@ -16,7 +16,7 @@ struct PlanCommand: ParsableCommand {
         tarn plan https://example.org/iso/SHA256SUMS /srv/iso
         tarn plan --delete /srv/iso | grep ^delete
         tarn plan -v /srv/iso                     print the options that hold too
-        tarn plan --exit-code -q /srv/iso || echo there is something to do
+        tarn plan --exit-code -q /srv/iso; [ $? -ne 2 ] || echo to do
       """)
 
   @OptionGroup var flags: PassFlags

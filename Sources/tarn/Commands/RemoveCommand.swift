@@ -106,7 +106,7 @@ struct RemoveCommand: ParsableCommand {
       .usage, code: "written-by-people",
       "\(Printable.escape(path)):\(line) names '\(Printable.escape(file.name))', and \(reason)",
       hint:
-        "take [mirror.\(Printable.escape(file.name))] out of it yourself; if an agent runs, then: tarn reload"
+        "take \(TOMLText.mirror(file.name)) out of it yourself; if an agent runs, then: tarn reload"
     )
   }
 

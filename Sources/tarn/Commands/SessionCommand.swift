@@ -76,6 +76,12 @@ struct SessionSettingsOptions: ParsableArguments {
     return settings
   }
 
+  /// Returns those settings among others that these options name. A file names all of them.
+  func named(among names: [String]?) -> [String]? {
+    guard settings == nil else { return names }
+    return names?.filter { $0 == "transfers" && transfers != nil || $0 == "wake" && !wake.isEmpty }
+  }
+
   private func read(_ session: Session) throws(PassFailure) -> SessionSettings? {
     guard let file = settings else { return nil }
     let text = try session.text(of: file, option: "--settings")
@@ -108,7 +114,8 @@ struct SessionOpenCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let settings = try options.settings(session)
-    let document = try AgentLink(session.sources).ask { try $0.openSession(id, settings) }
+    var document = try AgentLink(session.sources).ask { try $0.openSession(id, settings) }
+    document.differs = options.named(among: document.differs)
     if session.isJSON { return session.console.data(JSONText.line(document)) }
     session.console.data(SessionText.line(document))
     if let differs = document.differs, !differs.isEmpty {
@@ -199,6 +206,12 @@ struct SessionEventsCommand: ParsableCommand {
     if follow { return try SessionFollower(session: session, link: link, id: id).run(after: after).end() }
     try link.ask { client in
       var after = after
+      let last = try after == 0 ? 0 : client.session(id).lastEvent
+      if after > last {
+        session.console.message(
+          "session '\(id)' has no event \(after): it was made anew since, and this is all that it has now")
+        after = 0
+      }
       while true {
         let page = try client.events(of: id, after: after)
         for event in page.events { SessionText.show(event, session) }
@@ -218,36 +231,27 @@ struct SessionFollower {
 
   /// Follows the events until a signal.
   func run(after start: Int64) throws(PassFailure) -> ExitStatus {
-    let ended = Gate()
-    let clients = Locked<ControlClient?>(nil)
-    Interruption.shared.arm(StopFlag()) {
-      ended.open()
-      clients.withLock { $0 }?.end()
-    } report: {
-    }
-    defer { Interruption.shared.disarm() }
+    let follower = AgentFollower()
     var reached = start
-    // At the beginning it is an error when no agent answers.
-    _ = try link.ask { try $0.session(id) }
-    while !ended.isOpen {
+    var isFirst = true
+    return try follower.run { () throws(PassFailure) in
+      // At the beginning it is an error when no agent answers.
+      if isFirst { _ = try link.ask { try $0.session(id) } }
+      isFirst = false
       do throws(PassFailure) {
         _ = try link.tryAsking { client in
-          clients.withLock { $0 = client }
-          // The signal may have come before there was a client to end.
-          guard !ended.isOpen else { return }
+          guard follower.willWait(client) else { return }
           _ = try client.followSession(id, after: reached) { event in
             reached = event.number
             SessionText.show(event, session)
             session.console.flush()
-            return !ended.isOpen
+            return !follower.isOver
           }
         }
       } catch {
         if error.code == "no-such-session" { throw error }
       }
-      if ended.wait(atMost: .seconds(1)) { break }
     }
-    return ExitStatus.stopped(by: Interruption.shared.received)
   }
 }
 

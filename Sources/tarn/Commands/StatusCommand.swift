@@ -93,11 +93,11 @@ struct StatusCommand: ParsableCommand {
         "no mirrors: its settings name none, and no other is known here; "
           + SettingsReport(session).placeForMirrors)
     }
-    let width = Terminal.output.isTerminal ? Terminal.output.size.columns : nil
+    let width = Terminal.output.width
     let gone = reading.goneLines(style)
     if documents.count == 1 {
       let card = StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
-      return Self.fitted(head + card + gone, width)
+      return FittedLines.of(head + card + gone, width)
     }
     let lost = lost(documents, session)
     let table =
@@ -105,38 +105,8 @@ struct StatusCommand: ParsableCommand {
       ? [] : StatusText.table(documents, now: now, style: style, width: width, explained: lost)
     // With -v the options of each mirror are shown, so that nobody has to guess whether it deletes.
     let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
-    return Self.fitted(head + table, width) + options + Self.fitted(lostLines(lost, session) + gone, width)
-  }
-
-  /// Breaks lines at blanks where the terminal would break words. In such a line each command, which is to be copied, gets a line of
-  /// its own, and is not broken.
-  static func fitted(_ lines: [String], _ width: Int?) -> [String] {
-    guard let width else { return lines }
-    return lines.flatMap { line -> [String] in
-      guard Columns.styledWidth(line) > width, let command = command(in: line) else {
-        return Columns.wrapped(line, width)
-      }
-      let indent = String(line.prefix { $0 == " " }) + "  "
-      let front = String(line[..<command.lowerBound].reversed().drop { $0 == " " }.reversed())
-      let rest = String(line[command.upperBound...].drop { ",; ".contains($0) })
-      return Columns.wrapped(front, width) + [indent + String(line[command])]
-        + (rest.isEmpty ? [] : fitted([indent + rest], width))
-    }
-  }
-
-  /// Returns the first command of a line: behind a colon, or as the value of a row.
-  private static func command(in line: String) -> Range<String.Index>? {
-    let starts = ["tarn ", "sudo ", "systemctl "].flatMap { program in
-      [": ", "  "].flatMap { line.ranges(of: $0 + program).map { line.index($0.lowerBound, offsetBy: 2) } }
-    }
-    guard let start = starts.min() else { return nil }
-    // What follows it in the sentence is no part of it; the text in quotes of its own is.
-    var isQuoted = false
-    let end = line.indices[start...].first { index in
-      if line[index] == "'" { isQuoted.toggle() }
-      return !isQuoted && (line[index...].hasPrefix(", ") || line[index...].hasPrefix("; "))
-    }
-    return start..<(end ?? line.endIndex)
+    return FittedLines.of(head + table, width) + options
+      + FittedLines.of(lostLines(lost, session) + gone, width)
   }
 
   /// The names of configured mirrors whose folders are gone, by their hints.
@@ -229,7 +199,7 @@ struct StatusCommand: ParsableCommand {
       } else {
         faulty.tellProblems(session)
       }
-      if needsSettings { statuses.append(.configuration) }
+      if needsSettings { statuses.append(.failed(.configuration)) }
       return ExitStatus.worst(statuses)
     }
   }

@@ -351,7 +351,8 @@ struct LimitCommand: ParsableCommand {
         tarn limit settings      back to the settings
 
       The limit holds until the timetable of the settings reaches its next row, the settings change, or the agent \
-      ends. To limit a single mirror, use limit-rate in its settings, or 'tarn sync --limit-rate'.
+      ends. To limit a single mirror, use limit-rate in its settings. 'tarn sync --limit-rate' limits one that no \
+      agent keeps.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A rate such as 2MiB/s, off or settings.", valueName: "rate"))
@@ -430,7 +431,7 @@ struct ReloadCommand: ParsableCommand {
         }
       }
     }
-    if !answer.isTaken { try ExitStatus.configuration.end() }
+    if !answer.isTaken { try ExitStatus.failed(.configuration).end() }
   }
 
   private static func lines(_ problem: String) -> String {

@@ -13,8 +13,21 @@ extension Doctor {
     findings += permissions(patient)
     findings += fileSystem(patient)
     findings.append(space(patient))
-    findings += ledger(patient)
+    // The folder of a new mirror has no record.
+    if (try? session.tarn.recordDirectory(folder: patient.folder, state: patient.state)) != nil {
+      findings += ledger(patient)
+    }
     return findings
+  }
+
+  /// Checks the folder of one mirror, and its last pass.
+  func mirror(_ patient: Patient, _ documents: [StatusDocument]) -> [Finding] {
+    Self.joined(folder(patient), state(patient, documents))
+  }
+
+  /// A mirror that failed each time is told once: what it says of the folder is only that it was never synced.
+  static func joined(_ folder: [Finding], _ state: [Finding]) -> [Finding] {
+    folder.filter { state.isEmpty || $0.check != .folder || $0.level != .warning } + state
   }
 
   /// Tells what is wrong with the last pass of a mirror.
@@ -56,6 +69,9 @@ extension Doctor {
         return Finding(
           .problem, .permissions, of: patient.name, reason.message, mend: reason.mend)
       }
+      if patient.settings?.isDryRun == true {
+        return Finding(.ok, .folder, of: patient.name, "it was never synced: its passes only plan (dry-run)")
+      }
       return Finding(.warning, .folder, of: patient.name, "it was never synced", mend: "tarn sync \(word)")
     }
   }
@@ -77,7 +93,8 @@ extension Doctor {
               : Self.lookFirst(path))
         ]
       }
-      guard access(path, R_OK | W_OK | X_OK) != 0 else { continue }
+      // A read-only file system is told by itself, and no chmod mends it.
+      guard access(path, R_OK | W_OK | X_OK) != 0, errno != EROFS else { continue }
       return [
         Finding(
           .problem, .permissions, of: patient.name,
@@ -131,7 +148,7 @@ extension Doctor {
       Finding(
         .warning, .fileSystem, of: patient.name, "\(kind): \(why)",
         mend: isOfNames
-          ? "write portable-names = true below [mirror.\(patient.name)]; then: tarn reload"
+          ? "write portable-names = true below \(TOMLText.mirror(patient.name)); then: tarn reload"
           : "choose a folder on a disk of this machine")
     ]
   }
@@ -152,6 +169,9 @@ extension Doctor {
     return found?.kind
   }
 
+  /// The bytes without which no record can be made.
+  private static let leastFree: UInt64 = 1 << 20
+
   private func space(_ patient: Patient) -> Finding {
     var status = statvfs()
     guard statvfs(patient.folder, &status) == 0 else {
@@ -166,10 +186,12 @@ extension Doctor {
         .problem, .space, of: patient.name, "no inode is free",
         mend: "df -i \(ShellWord.quote(patient.folder))")
     }
-    if free < pending || free == 0 {
+    if free < pending || free < Self.leastFree {
       return Finding(
         .problem, .space, of: patient.name,
-        "\(Units.show(free)) are free, and \(Units.show(pending)) are still to be downloaded", mend: see)
+        pending > 0
+          ? "\(Units.show(free)) are free, and \(Units.show(pending)) are still to be downloaded"
+          : "only \(Units.show(free)) are free", mend: see)
     }
     let reserve = ((try? patient.settings?.options.policy())?.reserve ?? PassPolicy().reserve)
       .bytes(ofTotal: UInt64(status.f_blocks) * UInt64(status.f_frsize))

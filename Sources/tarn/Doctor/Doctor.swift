@@ -27,12 +27,15 @@ struct Doctor {
   func findings() -> [Finding] {
     let (status, isOwn) = agentStatus()
     let patients = patients()
-    var findings = settings(patients) + agent(status, isOwn: isOwn, patients)
+    let paths = session.sources.paths
+    let socket = session.sources.checked().settings.map(\.agent.socket) ?? paths.socket
+    var findings = Self.places(paths, socket: socket) + settings(patients)
+    findings += agent(status, isOwn: isOwn, patients)
     findings += units(patients, hasAgent: isOwn && status?.agent != nil)
     findings += [clock(), proxy()].compactMap { $0 }
     let documents = status?.mirrors ?? []
-    findings += watches(patients, documents)
-    for patient in patients { findings += folder(patient) + state(patient, documents) }
+    findings += watches(patients, documents) + Self.hooks(status?.agent?.hooks ?? [])
+    for patient in patients { findings += mirror(patient, documents) }
     if asksServers { findings += feeds(patients) }
     return findings
   }
@@ -52,6 +55,31 @@ struct Doctor {
 
   // MARK: Settings and agent
 
+  /// Tells for what the environment names no place.
+  static func places(_ paths: SettingsPaths, socket: String?) -> [Finding] {
+    let home = "set $HOME, to your home directory"
+    var findings: [Finding] = []
+    if paths.place == nil {
+      findings.append(
+        Finding(
+          .problem, .settings, "there is no place for settings: neither $HOME nor $XDG_CONFIG_HOME is set",
+          mend: home))
+    }
+    if paths.state == nil {
+      findings.append(
+        Finding(
+          .problem, .agent, "there is no place for its record: neither $HOME nor $XDG_STATE_HOME is set",
+          mend: home))
+    }
+    if socket == nil {
+      findings.append(
+        Finding(
+          .warning, .agent, "there is no place for its socket: $XDG_RUNTIME_DIR is not set",
+          mend: "log in as this user; for a service: loginctl enable-linger"))
+    }
+    return findings
+  }
+
   private func settings(_ patients: [Patient]) -> [Finding] {
     let report = SettingsReport(session)
     let check = session.sources.paths.command("config check")
@@ -62,6 +90,7 @@ struct Doctor {
     }
     if let settings = report.loaded.settings {
       if patients.isEmpty {
+        guard session.sources.paths.place != nil else { return findings }
         findings.append(
           Finding(.warning, .settings, "there is no mirror", mend: "tarn add FEED FOLDER"))
       } else if findings.isEmpty {
@@ -79,7 +108,7 @@ struct Doctor {
           Finding(
             .warning, .settings,
             "only on command, without every or schedule: \(idle.joined(separator: ", "))",
-            mend: "write every = \"1h\" below [mirror.\(idle[0])]; then: tarn reload"))
+            mend: "write every = \"1h\" below \(TOMLText.mirror(idle[0])); then: tarn reload"))
       }
     }
     return findings
@@ -178,83 +207,17 @@ struct Doctor {
       mend: "write proxy = \"URL\" below [mirror.NAME] of the settings, or give --proxy URL")
   }
 
-  /// Compares the directories that are watched with the kernel's limit for this user.
-  private func watches(_ patients: [Patient], _ documents: [StatusDocument]) -> [Finding] {
-    let watched = patients.filter { $0.settings?.watches == true }
-    guard !watched.isEmpty else { return [] }
-    guard let most = Self.number("/proc/sys/fs/inotify/max_user_watches"),
-      let instances = Self.number("/proc/sys/fs/inotify/max_user_instances")
-    else { return [] }
-    var counter = DirectoryCounter(most: max(most, 1) + 1)
-    for patient in watched { counter.count(patient.folder) }
-    let blind = documents.first { $0.watch.mode != "watching" && $0.watch.reason.contains("limit") }
-    let mend = { (name: String, value: Int) in
-      "echo fs.inotify.\(name)=\(value) | sudo tee /etc/sysctl.d/60-tarn.conf && sudo sysctl --system"
-    }
-    let counted = (counter.isComplete ? "" : "at least ") + Numbers.grouped(counter.directories)
-    if counter.directories > most || blind != nil {
-      return [
+  /// - Parameter hooks: those of the agent. It tells them to its own user only.
+  static func hooks(_ hooks: [HookStatus]) -> [Finding] {
+    guard !hooks.isEmpty else { return [] }
+    let found = hooks.compactMap { hook in
+      AgentText.trouble(hook).map {
+        // What was lost before does not come back, and the hook works.
         Finding(
-          .problem, .watches, of: blind?.name,
-          "the folders have \(counted) directories, and the kernel lets one user watch \(Numbers.grouped(most))",
-          mend: mend("max_user_watches", max(524_288, counter.directories * 2)))
-      ]
-    }
-    if instances < watched.count + 8 {
-      return [
-        Finding(
-          .warning, .watches,
-          "the kernel lets one user have \(instances) inotify instances, one for each mirror",
-          mend: mend("max_user_instances", 512))
-      ]
-    }
-    if counter.directories * 2 > most {
-      return [
-        Finding(
-          .warning, .watches,
-          "\(counted) directories are watched, of \(Numbers.grouped(most)) that one user may",
-          mend: mend("max_user_watches", 524_288))
-      ]
-    }
-    return [
-      Finding(
-        .ok, .watches,
-        "\(counted) directories, of \(Numbers.grouped(most)) that one user may watch"
-      )
-    ]
-  }
-
-  static func number(_ path: String) -> Int? {
-    TextFile.read(path, limit: 64).flatMap { Int($0.prefix { $0.isNumber }) }
-  }
-}
-
-/// Counts directories, up to a limit.
-struct DirectoryCounter {
-  let most: Int
-  private(set) var directories = 0
-  /// False when the count ended before it had read everything.
-  private(set) var isComplete = true
-  /// The objects that were read. The count ends at `mostObjects`, so that nobody waits too long.
-  private var objects = 0
-  private static let mostObjects = 2_000_000
-
-  init(most: Int) { self.most = most }
-
-  mutating func count(_ path: String) {
-    guard isComplete, let stream = opendir(path) else { return }
-    directories += 1
-    var below: [String] = []
-    while let entry = readdir(stream) {
-      objects += 1
-      guard entry.pointee.d_type == UInt8(DT_DIR) else { continue }
-      let name = withUnsafeBytes(of: entry.pointee.d_name) {
-        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+          hook.state == "failing" ? .problem : .warning, .hooks, $0,
+          mend: "look at \(TOMLText.hook(hook.name)) of the settings: man 7 tarn-hooks")
       }
-      if name != ".", name != ".." { below.append("\(path)/\(name)") }
     }
-    closedir(stream)
-    isComplete = directories < most && objects < Self.mostObjects
-    for path in below { count(path) }
+    return found.isEmpty ? [Finding(.ok, .hooks, Numbers.count(hooks.count, "hook"))] : found
   }
 }

@@ -8,7 +8,7 @@ struct Finding: Encodable, Equatable {
 
   /// Stable identifiers for programs.
   enum Check: String, Encodable, CaseIterable {
-    case settings, agent, unit, lingering, clock, proxy, watches
+    case settings, agent, unit, lingering, clock, proxy, watches, hooks
     case folder, permissions, fileSystem = "file-system", space, ledger, state, feed, dns, tls
   }
 
@@ -27,8 +27,14 @@ struct Finding: Encodable, Equatable {
     self.mend = mend.map(Message.safe)
   }
 
-  /// Returns the finding as one or two lines.
-  func lines(_ style: Style) -> [String] {
+  /// The programs of the commands in `mend`.
+  private static let programs =
+    FittedLines.programs + [
+      "curl", "df", "echo", "env", "findmnt", "getent", "journalctl", "loginctl", "ls", "openssl",
+    ]
+
+  /// Returns the finding as one or two lines, wrapped to the columns of a terminal.
+  func lines(_ style: Style, width: Int? = nil) -> [String] {
     let paint: Style.Paint =
       switch level {
       case .ok: .good
@@ -39,7 +45,9 @@ struct Finding: Encodable, Equatable {
     let first =
       style.paint(Columns.padded(level.rawValue, 7), paint) + "  " + Columns.padded(check.rawValue, 11) + "  "
       + place + message
-    return [first] + (mend.map { [String(repeating: " ", count: 9) + $0] } ?? [])
+    return FittedLines.of([first], width)
+      + FittedLines.of(
+        mend.map { [String(repeating: " ", count: 9) + $0] } ?? [], width, programs: Self.programs)
   }
 }
 

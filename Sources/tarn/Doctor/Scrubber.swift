@@ -20,7 +20,7 @@ struct Scrubber {
   // MARK: What is known
 
   mutating func learn(_ secret: String) {
-    let forms = [secret, String(decoding: SuggestedName.decodePercent(secret), as: UTF8.self)]
+    let forms = [secret, String(decoding: Percent.decode(secret.utf8), as: UTF8.self)]
     for form in forms where form.count >= Self.shortest && !secrets.contains(form) { secrets.append(form) }
     secrets.sort { ($0.count, $0) > ($1.count, $1) }
   }

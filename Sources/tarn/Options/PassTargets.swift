@@ -39,7 +39,7 @@ struct PassTargets {
     }
     if let feed = feeds.first {
       // A file in the folder's place is no second feed; that it is no folder is reported later.
-      let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedWord.isPath($0) } ?? false
+      let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedText.isPath($0) } ?? false
       guard words.count == 2, words[0] == feed, isFolder else {
         throw Self.oddWords(words, feed)
       }
@@ -232,7 +232,7 @@ struct PassTargets {
     return PassFailure(
       .usage, code: "of-the-settings",
       "'\(name)' is a mirror of the settings, and follows the feed that they name",
-      hint: "change feed below [mirror.\(name)]")
+      hint: "change feed below \(TOMLText.mirror(name))")
   }
 
   /// Makes the pass of a mirror by its folder. It only plans when the settings have that folder with dry-run.
@@ -260,7 +260,7 @@ struct PassTargets {
         .usage, code: "empty-name", "the feed's address is empty", hint: "is a variable not set?")
     }
     guard session.tarn.place(of: word) == nil else { return }
-    let (quoted, path) = (ShellWord.quote(word), FeedWord.isPath(word) ? word : "./" + word)
+    let (quoted, path) = (ShellWord.quote(word), FeedText.isPath(word) ? word : "./" + word)
     switch session.tarn.meaning(of: word) {
     case .file:
       throw PassFailure(
@@ -274,7 +274,7 @@ struct PassTargets {
         } ?? "as a feed, give a list of its files; to make one there: sha256sum * > SHA256SUMS")
     case .feed, .directory, .other: break
     }
-    guard FeedWord.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
+    guard FeedText.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
     throw PassFailure(
       .feedUnreachable, code: "feed-not-there",
       "cannot read the feed \(ShellWord.quote(word)): there is no such file",
@@ -285,10 +285,11 @@ struct PassTargets {
   /// `http:/host/list`.
   private func refuseMissingScheme(_ word: String, folder: String) throws(PassFailure) {
     var address = word[...]
-    var scheme = "https"
-    for written in ["https", "http"] where address.lowercased().hasPrefix(written + ":") {
+    var scheme = URLScheme.https
+    for written in URLScheme.allCases
+    where written.isRemote && address.lowercased().hasPrefix(written.rawValue + ":") {
       scheme = written
-      address = address.dropFirst(written.count + 1).drop { $0 == "/" }
+      address = address.dropFirst(written.rawValue.count + 1).drop { $0 == "/" }
       break
     }
     guard let slash = address.firstIndex(of: "/"), access(word, F_OK) != 0, errno == ENOENT else { return }
@@ -299,9 +300,10 @@ struct PassTargets {
     else { return }
     throw PassFailure(
       .usage, code: "feed-not-understood",
-      "\(ShellWord.quote(Redaction.value(word))) is no folder that is there, and a feed's URL begins with http:// or https://",
+      "\(ShellWord.quote(Redaction.value(word))) is no folder that is there, and a feed's URL begins with \(URLScheme.remotePrefixes.joined(separator: " or "))",
       hint:
-        "tarn sync \(ShellWord.quote(Redaction.value("\(scheme)://\(address)"))) \(ShellWord.quote(folder))")
+        "tarn sync \(ShellWord.quote(Redaction.value("\(scheme.rawValue)://\(address)"))) \(ShellWord.quote(folder))"
+    )
   }
 
   private static func oddWords(_ words: [String], _ feed: String) -> PassFailure {
@@ -319,10 +321,6 @@ struct PassTargets {
 
 /// A FEED that is a path.
 private enum FeedWord {
-  static func isPath(_ word: String) -> Bool {
-    word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
-  }
-
   /// Returns the checksum list in a directory, under one of the usual names; `nil` when there is none.
   static func list(in directory: String) -> String? {
     let place = directory.hasSuffix("/") ? directory : directory + "/"

@@ -30,15 +30,20 @@ struct WordCompletion {
   let words: [String]
   /// The index of the word that is completed.
   let index: Int
-  /// That word, up to the cursor.
+  /// That word, up to the cursor, without quoting.
   let prefix: String
   let shell: CompletionShell?
+  /// How the word is quoted; only bash gives words as they were typed.
+  private let quoting: BashWord.Quoting
 
   init(
     _ words: [String], _ index: Int, _ prefix: String, shell: CompletionShell? = CompletionShell.requesting
   ) {
-    (self.words, self.index, self.shell) = (words, index, shell)
-    self.prefix = index < words.count - 1 ? words[index] : prefix
+    let word = BashWord(index < words.count - 1 ? words[index] : prefix)
+    (self.index, self.shell) = (index, shell)
+    self.words = shell == .bash ? words.map { BashWord($0).text } : words
+    self.prefix = shell == .bash ? word.text : word.typed
+    quoting = shell == .bash ? word.quoting : .plain(isHome: false)
   }
 
   func mirrors(withFiles: Bool = false) -> [String] {
@@ -147,8 +152,7 @@ struct WordCompletion {
       }
       let isDirectory = TextFile.isDirectory("\(directory)/\(name)")
       guard files || isDirectory else { return nil }
-      // bash adds the slash itself.
-      return front + name + (isDirectory && shell != .bash ? "/" : "")
+      return front + name + (isDirectory ? "/" : "")
     }
   }
 
@@ -194,25 +198,14 @@ struct WordCompletion {
     var seen: Set<String> = []
     return words.filter { word in
       word.hasPrefix(prefix) && Printable.escape(word) == word && seen.insert(word).inserted
-    }.map(written)
+    }.compactMap(written)
   }
 
-  /// Escapes a word. bash expands the words of compgen: `$(rm x)` in a file name would be executed. zsh takes
-  /// a colon for the start of a description.
-  private func written(_ word: String) -> String {
-    if shell == .bash { return Self.escaped(word) }
+  /// Returns a word as the shell's script takes it. bash inserts it into the line as it is. zsh takes a colon
+  /// for the start of a description.
+  private func written(_ word: String) -> String? {
+    if shell == .bash { return quoting.quote(word) }
     return shell == .zsh ? word.replacing("\\", with: "\\\\").replacing(":", with: "\\:") : word
-  }
-
-  private static func escaped(_ word: String) -> String {
-    var text = ""
-    for character in word {
-      let isPlain = character.isLetter || character.isNumber || "/._-+:,@%=".contains(character)
-      let isTilde = character == "~" && word.first != "~"
-      if !isPlain, !isTilde { text.append("\\") }
-      text.append(character)
-    }
-    return text
   }
 }
 

@@ -55,7 +55,7 @@ enum AgentText {
 
   /// Returns `chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events to be
   /// told`; `nil` when all is well.
-  private static func trouble(_ hook: HookStatus) -> String? {
+  static func trouble(_ hook: HookStatus) -> String? {
     var parts: [String] = []
     if hook.state == "failing" {
       let since = hook.since.map { " since \(Printable.escape($0))" } ?? ""

@@ -5,9 +5,12 @@ import TarnRuntime
 
 /// The reason why a command did not do its work, for people and for programs.
 enum FailureText {
-  /// - Parameter mirror: the mirror, when there are several.
+  /// - Parameters:
+  ///   - mirror: the mirror, when there are several.
+  ///   - width: the columns of the terminal; `nil` for none.
   static func lines(
-    _ failure: PassFailure, of mirror: String? = nil, status: ExitStatus, json: Bool, style: Style
+    _ failure: PassFailure, of mirror: String? = nil, status: ExitStatus, json: Bool, style: Style,
+    width: Int? = nil
   ) -> [String] {
     var failure = failure
     failure.message = Redaction.message(failure.message)
@@ -24,7 +27,7 @@ enum FailureText {
       lines.append("  this is a defect in Tarn [\(failure.code)]; the files of the mirror are safe")
     }
     if let hint = failure.hint { lines.append("  hint: " + Message.safe(hint)) }
-    return lines
+    return FittedLines.of(lines, width)
   }
 }
 

@@ -36,15 +36,22 @@ enum SessionText {
       parts.append(Units.show(bytes))
     }
     if let rate = document.rate, rate > 0 { parts.append(Numbers.rate(rate)) }
-    parts.append(Printable.escape(task.path ?? task.request.url))
-    if let message = task.message { parts.append(message) }
+    let place = Printable.escape(task.path ?? task.request.url)
+    parts.append(place)
+    if let message = task.message { parts.append(told(message, after: place)) }
     return parts.joined(separator: "  ")
+  }
+
+  /// Returns a message without the place at its beginning, which stands before it already.
+  private static func told(_ message: String, after place: String) -> String {
+    message.hasPrefix(place + ": ") ? String(message.dropFirst(place.count + 2)) : message
   }
 
   /// Returns the command that continues a task waiting for an answer; `nil` for one that continues by itself,
   /// or has ended.
   static func step(_ task: TaskRecord, of session: String) -> String? {
     guard task.state == .waiting, task.nextAttempt == nil else { return nil }
+    if task.code == TaskRecord.lacksRoom, task.request.isRepeatable { return nil }
     let answer = "tarn session answer \(session) \(task.number)"
     switch task.code {
     case "http-401", "http-403": return "\(answer) --header-file FILE, or --url URL"
@@ -61,7 +68,8 @@ enum SessionText {
   static func line(_ event: SessionEvent) -> String {
     var parts = ["\(event.number)", event.time.rfc3339, event.code.rawValue]
     if let task = event.task { parts.append("\(task)") }
-    if let place = event.path ?? event.url { parts.append(Printable.escape(place)) }
+    let place = (event.path ?? event.url).map { Printable.escape($0) }
+    if let place { parts.append(place) }
     if let bytes = event.bytes { parts.append(Units.show(bytes)) }
     if event.code == .response, let response = event.response { parts.append("\(response.status)") }
     if let group = event.group { parts.append("group \(Printable.escape(group))") }
@@ -70,7 +78,9 @@ enum SessionText {
       parts.append(
         "\(Numbers.grouped(event.finished ?? 0)) finished, \(Numbers.grouped(event.failed ?? 0)) failed")
     }
-    if let message = event.message, event.code != .finished { parts.append(message) }
+    if let message = event.message, event.code != .finished {
+      parts.append(told(message, after: place ?? ""))
+    }
     return parts.joined(separator: "  ")
   }
 }

@@ -96,7 +96,8 @@ enum SyncSummary {
   }
 
   private static func lacksList(_ report: PassReport) -> Bool {
-    report.format == "checksum list" && report.feed.contains("?") && report.feed.hasPrefix("http")
+    report.format == "checksum list" && report.feed.contains("?")
+      && URLScheme.remotePrefixes.contains { report.feed.hasPrefix($0) }
       && report.options.map { $0.last(.keepList) != "false" } ?? false
   }
 

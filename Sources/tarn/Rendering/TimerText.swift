@@ -131,8 +131,7 @@ struct TimerText {
     for (index, byte) in trimmed.utf8.enumerated() {
       switch byte {
       case UInt8(ascii: "/"): escaped += "-"
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "_"),
+      case _ where byte.isASCIILetter || byte.isASCIIDigit, UInt8(ascii: ":"), UInt8(ascii: "_"),
         UInt8(ascii: ".") where index > 0:
         escaped.unicodeScalars.append(Unicode.Scalar(byte))
       default:

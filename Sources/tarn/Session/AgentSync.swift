@@ -220,7 +220,7 @@ struct AgentSync {
   private func show(
     _ last: StatusDocument.LastRun, _ document: StatusDocument, isOnlyOne: Bool
   ) -> ExitStatus {
-    let status = ExitStatus(rawValue: last.exitStatus) ?? .defect
+    let status = ExitStatus(rawValue: last.exitStatus) ?? .failed(.defect)
     session.console.draw([])
     if session.isJSON {
       session.console.data(JSONText.line(AgentSummary(document, last, isOnlyOne: isOnlyOne)))

@@ -101,7 +101,7 @@ final class Console: Sendable {
     let failure = state.withLock { $0.failure }
     guard failure != 0, failure != EPIPE else { return status }
     message("tarn: cannot write to standard output: \(errorText(failure))")
-    return status == 0 ? ExitStatus.inputOutput.rawValue : status
+    return status == 0 ? ExitStatus.failed(.inputOutput).rawValue : status
   }
 
   /// Moves to the block's first line and clears from there.

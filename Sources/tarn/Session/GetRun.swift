@@ -12,7 +12,7 @@ struct GetRun {
     session.console.outliveReader()
     let isOnlyOne = request.tasks.count == 1
     do throws(PassFailure) {
-      let report = try session.attend(schema: Self.schema, names: names(of: request)) {
+      let report = try session.attend(schema: Self.schema, names: Self.names(of: request.tasks)) {
         narrator, progress, stop throws(PassFailure) in
         try session.tarn.get(request, progress: progress, stop: stop) { task in
           tell(task, narrator, isOnlyOne: isOnlyOne)
@@ -36,9 +36,11 @@ struct GetRun {
     return failure
   }
 
-  /// Returns the names that stand for the tasks in what is shown.
-  private func names(of request: GetRequest) -> @Sendable (RelativePath) -> RelativePath {
-    let names = request.tasks.map { task in
+  /// Returns the names that stand for the tasks in what is shown. Requests with one URL and one destination are one task.
+  static func names(of requests: [TaskRequest]) -> @Sendable (RelativePath) -> RelativePath {
+    var known: Set<[String]> = []
+    let tasks = requests.filter { known.insert([$0.url, TaskPlace($0.to)?.text ?? $0.to]).inserted }
+    let names = tasks.map { task in
       let last = (TaskPlace(task.to)?.name ?? SuggestedName.name(disposition: nil, url: task.url))
       return try? RelativePath(Array(last.utf8))
     }
@@ -59,18 +61,23 @@ struct GetRun {
       let message = task.message ?? task.code ?? "it was not downloaded"
       let place =
         isOnlyOne || message.contains(task.request.url) ? "" : "\(Printable.escape(task.request.url)): "
-      narrator.console.message("\(session.messageStyle.paint("error:", .bad)) \(place)\(message)")
-      if let hint = Self.hint(task) { narrator.console.message("  hint: \(hint)") }
+      let lines =
+        ["\(session.messageStyle.paint("tarn:", .bad)) \(place)\(message)"]
+        + (Self.hint(task).map { ["  hint: \($0)"] } ?? [])
+      for line in FittedLines.of(lines, Terminal.messages.width) { narrator.console.message(line) }
     }
   }
 
   /// Returns what helps against a failure; `nil` when its message is enough.
-  private static func hint(_ task: TaskRecord) -> String? {
+  static func hint(_ task: TaskRecord) -> String? {
     switch task.code {
+    case FolderFailure.Code.exists.rawValue where task.request.existing == .replace:
+      "--existing keep-both gives it another name"
     case FolderFailure.Code.exists.rawValue:
       "--existing replace puts it in the place of that one, --existing keep-both gives it another name"
     case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
       "-p creates missing folders"
+    case "http-404", "http-410": "check the URL: its server has no such file"
     case "http-401", "http-403": "give the credentials that the server asks for: --header-file FILE"
     case FolderFailure.Code.permission.rawValue: "give a folder that this user can write to: --to FOLDER/"
     case DownloadFailure.Code.lengthUnknown.rawValue: "give its digest: --sha256 HEX"

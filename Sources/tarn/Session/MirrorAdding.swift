@@ -99,7 +99,7 @@ struct MirrorAdding {
       guard MirrorSettings.isName(name) else {
         throw PassFailure(
           .usage, code: "bad-name", "'\(Printable.escape(name))' cannot be a mirror's name",
-          hint: "a name has no blanks, none of / . : and no - in front")
+          hint: MirrorSettings.nameRule)
       }
       return name
     }
@@ -218,7 +218,7 @@ struct MirrorAdding {
     case .usage where failure.code == PassFailure.folderNotEmpty:
       failure.hint = "to take it, keeping every file that is in it: tarn add --adopt \(words)"
     case .feedMalformed, .feedUnreachable, .configuration:
-      let rest = "nothing was written; --no-check writes it without asking"
+      let rest = "nothing was written; 'tarn add --no-check' writes it without asking"
       failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest
     default: break
     }

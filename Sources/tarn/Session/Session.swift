@@ -126,7 +126,9 @@ struct Session: Sendable {
   func tell(_ failure: PassFailure, of mirror: String? = nil) -> ExitStatus {
     let failure = failure.blamingSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
-    for line in FailureText.lines(failure, of: mirror, status: status, json: isJSON, style: messageStyle) {
+    let lines = FailureText.lines(
+      failure, of: mirror, status: status, json: isJSON, style: messageStyle, width: Terminal.messages.width)
+    for line in lines {
       console.message(line)
     }
     return status

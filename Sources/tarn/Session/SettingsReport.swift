@@ -140,7 +140,7 @@ struct SettingsReport {
   /// Returns the words before a number of errors: a file with this many was not read to its end.
   static func atLeast(_ errors: Int) -> String { errors >= LoadedSettings.mostProblems ? "at least " : "" }
 
-  var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
+  var status: ExitStatus { loaded.settings == nil ? .failed(.configuration) : .inSync }
 
   /// The advice how to give an agent a mirror.
   var placeForMirrors: String {

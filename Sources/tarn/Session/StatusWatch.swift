@@ -3,7 +3,7 @@ import TarnEngine
 import TarnRuntime
 
 /// Notices when an agent that once answered is gone.
-struct AgentSight {
+struct AgentPresence {
   private var wasThere = false
   /// The time when it was first missed; `nil` while there is one, and when there never was.
   private(set) var goneSince: Timestamp?
@@ -32,7 +32,7 @@ struct StatusWatch {
   /// Watches until the user ends it, no mirror can be read any more, or nothing can be written.
   func run(_ read: () -> StatusCommand.Reading) -> ExitStatus {
     var reading = read()
-    var agent = AgentSight()
+    var agent = AgentPresence()
     agent.see(reading, now: session.now)
     let isScreen = Terminal.output.canRedraw && !session.isJSON && reading.isWorthWatching
     let keys = isScreen ? KeyInput(Terminal.input) : nil
@@ -79,7 +79,7 @@ struct StatusWatch {
     }
   }
 
-  private func show(_ reading: StatusCommand.Reading, _ agent: AgentSight, isScreen: Bool) {
+  private func show(_ reading: StatusCommand.Reading, _ agent: AgentPresence, isScreen: Bool) {
     if session.isJSON {
       session.console.data(JSONText.line(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
       return

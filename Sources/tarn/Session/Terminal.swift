@@ -32,6 +32,9 @@ struct Terminal: Sendable {
     return (Int(size.ws_col), Int(size.ws_row))
   }
 
+  /// The columns of a terminal; `nil` for a file or a pipe, where lines have any length.
+  var width: Int? { isTerminal ? size.columns : nil }
+
   func style(_ choice: ColorChoice) -> Style {
     switch choice {
     case .always: Style(isOn: true)

@@ -28,19 +28,8 @@ final class HookServer: @unchecked Sendable {
   private static let elsewhere = "/elsewhere"
 
   init() throws {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-        bind(listener, address, length) == 0 && listen(listener, 64) == 0
-          && getsockname(listener, address, &length) == 0
-      }
-    }
-    guard listener >= 0, isListening else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-    port = UInt16(bigEndian: address.sin_port)
+    let listener: Int32
+    (listener, port) = try Loopback.makeListener()
     Thread.detachNewThread { [self] in
       while true {
         let connection = accept(listener, nil, nil)

@@ -67,6 +67,23 @@ enum Loopback {
     }
   }
 
+  /// A socket that listens, and its port.
+  static func makeListener() throws -> (listener: Int32, port: UInt16) {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var size = length
+    let isListening = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        bind(listener, address, size) == 0 && listen(listener, 512) == 0
+          && getsockname(listener, address, &size) == 0
+      }
+    }
+    guard listener >= 0, isListening else { throw Failed(call: "listen", code: errno) }
+    return (listener, UInt16(bigEndian: address.sin_port))
+  }
+
   static func isListening(_ port: UInt16) -> Bool {
     (try? withSocket(port) { descriptor, address in connect(descriptor, address, length) == 0 }) ?? false
   }

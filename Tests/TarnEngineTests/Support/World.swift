@@ -236,7 +236,14 @@ final class World {
       }
     }
 
-    func wait() throws -> Report { try result.wait { $0 }.get() }
+    /// One that would never end is stopped, and its test fails.
+    func wait() throws -> Report {
+      if result.wait(atMost: .seconds(300), for: { $0 }) == nil {
+        Issue.record("it did not end by itself")
+        stop.set()
+      }
+      return try result.wait { $0 }.get()
+    }
 
     var isOver: Bool { result.withLock { $0 != nil } }
   }
@@ -248,9 +255,11 @@ final class World {
   }
 
   /// A pass begins.
-  func begin() throws -> Running<PassReport> {
+  ///
+  /// - Parameter onRequest: called for each request, on the network's thread.
+  func begin(_ onRequest: (@Sendable (DownloadRequest) -> Void)? = nil) throws -> Running<PassReport> {
     reopen()
-    return try beginBeside()
+    return try run({ pass, folder in try pass.run(folder: folder) }, hearing: onRequest)
   }
 
   /// A pass begins beside what is at work.
@@ -259,10 +268,11 @@ final class World {
   }
 
   private func run<Report>(
-    _ body: @escaping (Pass, MemoryFolder) throws -> Report
+    _ body: @escaping (Pass, MemoryFolder) throws -> Report,
+    hearing onRequest: (@Sendable (DownloadRequest) -> Void)? = nil
   ) throws -> Running<Report> {
     stop = StopFlag()
-    hearNews()
+    hearNews(onRequest)
     let folder = folder
     let downloader = try server.downloader()
     let pass = pass(downloader)
@@ -292,8 +302,11 @@ final class World {
     #expect(isSo != nil, "waited in vain", sourceLocation: sourceLocation)
   }
 
-  private func hearNews() {
-    server.onRequest { [news] _ in news.change { _ in } }
+  private func hearNews(_ onRequest: (@Sendable (DownloadRequest) -> Void)?) {
+    server.onRequest { [news] request in
+      onRequest?(request)
+      news.change { _ in }
+    }
     log.onEvent { [news] _, _ in news.change { _ in } }
   }
 

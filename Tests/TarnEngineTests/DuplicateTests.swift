@@ -7,12 +7,12 @@ import Testing
 @testable import TarnEngine
 
 /// Entries of the same contents whose sources fail: none waits long for another, and one that works serves all.
-@Suite struct TwinTests {
+@Suite struct DuplicateTests {
   private static let long = String(repeating: "0123456789abcdef", count: 4096)
   private let world = World(hashing: QuickHashing())
 
   /// So many entries of one content, in the order of the list; all of their sources answer alike.
-  private func wantTwins(_ count: Int, _ text: String, _ answer: FakeAnswer) {
+  private func wantDuplicates(_ count: Int, _ text: String, _ answer: FakeAnswer) {
     let digest = world.digest(text)
     for number in 0..<count {
       let name = String("\(1_000_000 + number)".dropFirst())
@@ -29,11 +29,11 @@ import Testing
 
   // MARK: Sources that fail
 
-  /// What waits for a twin keeps nobody from beginning.
-  @Test func othersDoNotWaitForTwinsThatFail() throws {
+  /// What waits for a duplicate keeps nobody from beginning.
+  @Test func othersDoNotWaitForDuplicatesThatFail() throws {
     world.rushes = true
     let count = Sanitizer.takesShare ? 400 : 1300
-    wantTwins(count, Self.long, FakeAnswer(status: 503))
+    wantDuplicates(count, Self.long, FakeAnswer(status: 503))
     world.want("z", "good")
     let report = try world.run()
     #expect(world.text("z") == "good")
@@ -45,47 +45,47 @@ import Testing
 
   /// Four failures that follow one another let all of them ask.
   @Test func failuresWidenTheWay() {
-    var twins = Duplicates()
+    var duplicates = Duplicates()
     let jobs = (0..<4096).map { UInt64($0) }
     var asking: [UInt64] = []
-    for job in jobs where twins.admit(job, contents, mostWaiting: 4096, mustBegin: false) == .first {
+    for job in jobs where duplicates.admit(job, contents, mostWaiting: 4096, mustBegin: false) == .first {
       asking.append(job)
     }
-    #expect(asking == [0] && twins.waitingCount == 4095)
+    #expect(asking == [0] && duplicates.waitingCount == 4095)
     var waves: [Int] = []
     while !asking.isEmpty {
       waves.append(asking.count)
-      asking = asking.flatMap { twins.failed($0, contents) }
+      asking = asking.flatMap { duplicates.failed($0, contents) }
     }
     #expect(waves == [1, 8, 64, 512, 3511])
-    #expect(twins.waitingCount == 0)
+    #expect(duplicates.waitingCount == 0)
     // There is leave to spare for those that come later.
-    #expect(twins.admit(5000, contents, mostWaiting: 4096, mustBegin: false) == .first)
+    #expect(duplicates.admit(5000, contents, mostWaiting: 4096, mustBegin: false) == .first)
   }
 
   /// Those that may ask end one by one, and so do those that they let ask; nobody waits for nobody.
   @Test func whatWaitsIsLetGo() {
-    var twins = Duplicates()
+    var duplicates = Duplicates()
     let jobs = (0..<100).map { UInt64($0) }
-    for job in jobs { _ = twins.admit(job, contents, mostWaiting: 4096, mustBegin: false) }
+    for job in jobs { _ = duplicates.admit(job, contents, mostWaiting: 4096, mustBegin: false) }
     var asking: [UInt64] = [0]
     var ended = 0
     while let id = asking.popLast() {
-      asking += twins.over(id, contents, isPlaced: false).ready
+      asking += duplicates.over(id, contents, isPlaced: false).ready
       ended += 1
     }
-    #expect(ended == 100 && twins.waitingCount == 0)
-    #expect(twins.admit(100, contents, mostWaiting: 4096, mustBegin: false) == .first)
-    #expect(twins.admit(101, contents, mostWaiting: 4096, mustBegin: false) == .wait)
-    #expect(twins.over(100, contents, isPlaced: true).ready == [101])
-    #expect(twins.admit(102, contents, mostWaiting: 4096, mustBegin: false) == .placed)
+    #expect(ended == 100 && duplicates.waitingCount == 0)
+    #expect(duplicates.admit(100, contents, mostWaiting: 4096, mustBegin: false) == .first)
+    #expect(duplicates.admit(101, contents, mostWaiting: 4096, mustBegin: false) == .wait)
+    #expect(duplicates.over(100, contents, isPlaced: true).ready == [101])
+    #expect(duplicates.admit(102, contents, mostWaiting: 4096, mustBegin: false) == .placed)
   }
 
   private var contents: Duplicates.Contents? { Duplicates.Contents(world.entry("f", Self.long)) }
 
-  /// The clock stands still: the first one is in its pause when a twin is placed, and does not sit it out.
-  @Test func aPauseEndsOnceATwinIsPlaced() throws {
-    wantTwins(1000, Self.long, good)
+  /// The clock stands still: the first one is in its pause when a duplicate is placed, and does not sit it out.
+  @Test func aPauseEndsOnceADuplicateIsPlaced() throws {
+    wantDuplicates(1000, Self.long, good)
     world.server.answer(World.host + "000000", FakeAnswer(status: 503))
     let report = try world.run()
     #expect(report.isInSync)
@@ -95,9 +95,9 @@ import Testing
     #expect(world.partialNames.isEmpty)
   }
 
-  /// Exchanges that run when a twin is placed are ended, and the bytes copied.
-  @Test func anExchangeEndsOnceATwinIsPlaced() throws {
-    wantTwins(20, Self.long, good)
+  /// Exchanges that run when a duplicate is placed are ended, and the bytes copied.
+  @Test func anExchangeEndsOnceADuplicateIsPlaced() throws {
+    wantDuplicates(20, Self.long, good)
     world.server.answer(World.host + "000000", FakeAnswer(status: 503))
     // Of those that the failure lets ask, the last begin first; the others are asked and never answer.
     for number in 1..<20 where !(6...8).contains(number) {
@@ -109,9 +109,9 @@ import Testing
     #expect(world.partialNames.isEmpty)
   }
 
-  /// Nor is a source asked after one that failed at the very moment when the twin was placed.
-  @Test func noSourceIsAskedOnceATwinIsPlaced() throws {
-    wantTwins(20, Self.long, FakeAnswer(hangs: true))
+  /// Nor is a source asked after one that failed at the very moment when the duplicate was placed.
+  @Test func noSourceIsAskedOnceADuplicateIsPlaced() throws {
+    wantDuplicates(20, Self.long, FakeAnswer(hangs: true))
     world.server.answer(World.host + "000000", FakeAnswer(status: 503))
     // Whichever lane is ahead, one of these is among the four exchanges that run.
     for number in 6...8 { world.server.answer(World.host + "00000\(number)", good) }
@@ -178,9 +178,9 @@ import Testing
 
   // MARK: Beyond what memory keeps
 
-  @Test func moreTwinsThanMayWaitAreFetchedOnce() throws {
+  @Test func moreDuplicatesThanMayWaitAreFetchedOnce() throws {
     world.mostHeldBack = 20
-    wantTwins(1000, Self.long, good)
+    wantDuplicates(1000, Self.long, good)
     let report = try world.run()
     #expect(report.isInSync)
     #expect(world.server.requests.count == 1)
@@ -193,7 +193,7 @@ import Testing
     world.mostHeldBack = bound
     world.policy.retries = 0
     if isLater { world.policy.publishLast = PathPatterns(["/z"]) }
-    wantTwins(count, "wanted", FakeAnswer(status: 404))
+    wantDuplicates(count, "wanted", FakeAnswer(status: 404))
     for number in 0..<700 { world.items.append(.entry(world.serve("y\(1000 + number)", "text \(number)"))) }
     world.items.append(.entry(world.serve("z", "wanted")))
     let report = try world.run()
@@ -207,7 +207,7 @@ import Testing
     world.policy.retries = 0
     world.mostHeldBack = 100
     let count = 900
-    wantTwins(count, "wanted", FakeAnswer(status: 404))
+    wantDuplicates(count, "wanted", FakeAnswer(status: 404))
     let report = try world.run()
     #expect(report.counts.failed == count)
     #expect(world.log.problems.count == count)
@@ -224,7 +224,7 @@ import Testing
     world.rushes = true
     world.policy.retries = 0
     world.mostHeldBack = 0
-    wantTwins(50, "wanted", FakeAnswer(status: 404))
+    wantDuplicates(50, "wanted", FakeAnswer(status: 404))
     let applies = Locked<[Int]>([])
     let ledger = world.ledger
     world.log.onEvent { _, event in
@@ -239,15 +239,15 @@ import Testing
   /// A long plan is not read to its end once the pass is to stop.
   @Test func readingThePlanAgainEndsWithThePass() throws {
     let plan = LongPlan()
-    var left = Leftovers()
-    left.postponed = [100_000]
-    #expect(left.begin { plan })
+    var deferred = DeferredActions()
+    deferred.postponed = [100_000]
+    #expect(deferred.begin { plan })
     var pauses = 0
-    while case .pause = try left.next() {
+    while case .pause = try deferred.next() {
       pauses += 1
-      if pauses == 3 { left.end() }
+      if pauses == 3 { deferred.end() }
     }
-    #expect(pauses == 3 && !left.isWalking)
+    #expect(pauses == 3 && !deferred.isWalking)
     #expect(plan.position == 3 * 1024)
   }
 
@@ -280,7 +280,7 @@ import Testing
   // MARK: Ends
 
   @Test func whatWaitsEndsWithThePass() throws {
-    wantTwins(3000, Self.long, FakeAnswer(hangs: true))
+    wantDuplicates(3000, Self.long, FakeAnswer(hangs: true))
     let world = StopBox(world)
     self.world.server.onRequest { _ in world.set() }
     let report = try self.world.run()
@@ -295,7 +295,7 @@ import Testing
     world.policy.reserve = .bytes(0)
     world.policy.publishLast = PathPatterns(["/z"])
     world.folder.setSpace(free: 30 * UInt64(Self.long.utf8.count))
-    wantTwins(30, Self.long, FakeAnswer(status: 404))
+    wantDuplicates(30, Self.long, FakeAnswer(status: 404))
     let large = String(repeating: Self.long, count: 29)
     world.items.append(.entry(world.serve("z", large)))
     let report = try world.run()
@@ -307,7 +307,7 @@ import Testing
   @Test func whatWaitsHoldsNoSpace() throws {
     world.policy.reserve = .bytes(0)
     world.folder.setSpace(free: 3 * UInt64(Self.long.utf8.count))
-    wantTwins(30, Self.long, FakeAnswer(hangs: true))
+    wantDuplicates(30, Self.long, FakeAnswer(hangs: true))
     world.items.append(.entry(world.serve("z", Self.long + "z")))
     let world = StopBox(world)
     self.world.log.onEvent { _, event in if case .done = event { world.set() } }
@@ -315,7 +315,7 @@ import Testing
     #expect(self.world.text("z") == Self.long + "z")
   }
 
-  /// Any failures of any twins: the pass ends, and contents that were placed are in place everywhere.
+  /// Any failures of any duplicates: the pass ends, and contents that were placed are in place everywhere.
   @Test(arguments: 1...(Sanitizer.takesShare ? 10 : 40)) func whatIsPlacedIsPlacedEverywhere(seed: UInt64)
     throws
   {

@@ -7,7 +7,7 @@ import Testing
 
 /// A disk that fills up: what does not fit beside other transfers is tried again when they are over, and reported only
 /// when it does not fit with nothing else at work.
-@Suite struct CrampedTests {
+@Suite struct SpaceQueueTests {
   /// Who tells how long a file is.
   enum Teller: CaseIterable {
     case feed, answer, mixed

@@ -1,7 +1,7 @@
 import TarnCore
 
 /// The actions that memory had no room for in their turn. Their positions in the plan are kept, and the plan is read again.
-struct Leftovers {
+struct DeferredActions {
   /// The positions of actions that were not begun because too many waited for duplicates.
   var postponed: Set<Int> = []
   /// The entries whose sources all failed, with the numbers of the reasons.

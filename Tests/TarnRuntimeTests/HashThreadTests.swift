@@ -3,30 +3,30 @@ import TarnRuntime
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct CompanionTests {
+@Suite(.timeLimit(.minutes(5))) struct HashThreadTests {
   private final class Client: Sendable {}
 
-  private let companion = HashThread(name: "aside")
+  private let hashThread = HashThread(name: "aside")
 
   @Test func whoHandsOverGoesOn() {
     let (client, name, gate) = (Client(), Locked(""), Gate())
     #expect(
-      companion.handOver(of: client) {
+      hashThread.handOver(of: client) {
         name.withLock { $0 = threadName() }
         // Opened by who handed it over: it is back before this is done.
         gate.wait()
       })
     gate.open()
-    companion.settle(client)
+    hashThread.settle(client)
     #expect(name.withLock { $0 } == "aside")
   }
 
   @Test func allIsDoneInTheOrderInWhichItCame() {
     let (client, done) = (Client(), Locked<[Int]>([]))
     for number in 0..<2000 {
-      #expect(companion.handOver(of: client) { done.withLock { $0.append(number) } })
+      #expect(hashThread.handOver(of: client) { done.withLock { $0.append(number) } })
     }
-    companion.settle(client)
+    hashThread.settle(client)
     #expect(done.withLock { $0 } == Array(0..<2000))
   }
 
@@ -34,12 +34,12 @@ import Testing
   @Test func whoIsFarAheadWaits() throws {
     let (client, begun, goOn) = (Client(), Gate(), Gate())
     let (count, asked, ahead) = (Locked(0), Locked(0), Locked<ThreadState?>(nil))
-    let companion = companion
+    let hashThread = hashThread
     let thread = try WorkerThread.start(name: "ahead") {
       ahead.withLock { $0 = .current }
       for number in 0..<100 {
         asked.withLock { $0 += 1 }
-        let isTaken = companion.handOver(of: client) {
+        let isTaken = hashThread.handOver(of: client) {
           begun.open()
           if number == 0 { goOn.wait() }
         }
@@ -52,7 +52,7 @@ import Testing
     #expect(count.withLock { $0 } == 5)
     goOn.open()
     thread.join()
-    companion.settle(client)
+    hashThread.settle(client)
     #expect(count.withLock { $0 } == 100)
   }
 
@@ -60,20 +60,20 @@ import Testing
     let (first, second) = (Client(), Client())
     let (begun, goOn) = (Gate(), Gate())
     #expect(
-      companion.handOver(of: first) {
+      hashThread.handOver(of: first) {
         begun.open()
         goOn.wait()
       })
     begun.wait()
-    #expect(!companion.handOver(of: second) { Issue.record("done, though it was not taken") })
-    companion.settle(second)
+    #expect(!hashThread.handOver(of: second) { Issue.record("done, though it was not taken") })
+    hashThread.settle(second)
     goOn.open()
-    companion.settle(first)
+    hashThread.settle(first)
   }
 
   /// Who is refused does the work itself, and nothing that it handed over before may be left then: the order would be lost.
   @Test func theOrderHoldsAmongManyClients() throws {
-    let companion = companion
+    let hashThread = hashThread
     let helped = Locked(0)
     let threads = try (0..<3).map { number in
       try WorkerThread.start(name: "lane-\(number)") {
@@ -86,9 +86,9 @@ import Testing
               seen = round + 1
             }
           }
-          if companion.handOver(of: client, work) { helped.withLock { $0 += 1 } } else { work() }
+          if hashThread.handOver(of: client, work) { helped.withLock { $0 += 1 } } else { work() }
           if round % 100 == 99 {
-            companion.settle(client)
+            hashThread.settle(client)
             #expect(seen.withLock { $0 } == round + 1)
           }
         }
@@ -100,13 +100,13 @@ import Testing
 
   @Test func whatWasHandedOverIsDoneWhenItsOwnerIsGone() {
     let (done, goOn) = (Gate(), Gate())
-    var companion: HashThread? = HashThread(name: "short")
-    #expect(companion?.handOver(of: Client()) { goOn.wait() } == true)
-    companion = nil
+    var hashThread: HashThread? = HashThread(name: "short")
+    #expect(hashThread?.handOver(of: Client()) { goOn.wait() } == true)
+    hashThread = nil
     goOn.open()
-    companion = HashThread(name: "short")
-    #expect(companion?.handOver(of: Client()) { done.open() } == true)
-    companion = nil
+    hashThread = HashThread(name: "short")
+    #expect(hashThread?.handOver(of: Client()) { done.open() } == true)
+    hashThread = nil
     done.wait()
   }
 }
