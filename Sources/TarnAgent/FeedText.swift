@@ -33,7 +33,7 @@ package enum FeedText {
     guard known.isRemote else { return .local(path: absolute(try localPath(text), workingDirectory)) }
     guard !Redaction.carriesUser(text) else {
       throw PassFailure(
-        .usage, code: "url-with-password", "the feed's URL carries a user name or a password",
+        .usage, code: "url-with-password", "the feed's URL contains a user name or a password",
         hint: "put them into a netrc file and give --netrc, or into a file for --header-file")
     }
     guard let first = text.utf8.dropFirst(scheme.utf8.count + 3).first, !"/?#".utf8.contains(first) else {
@@ -51,7 +51,8 @@ package enum FeedText {
     let isWhole = Percent.completed(Array(rest.utf8)).elementsEqual(rest.utf8)
     guard rest.hasPrefix("/"), isWhole, !path.contains(0) else {
       throw PassFailure(
-        .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' is no local file",
+        .usage, code: "feed-not-understood",
+        "'\(Printable.escape(Redaction.value(text)))' is not a local file",
         hint: "write file:///absolute/path, with %XX escapes that are complete")
     }
     return path

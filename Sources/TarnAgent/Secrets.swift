@@ -161,7 +161,7 @@ enum Secrets {
     } catch {
       var failure = PassFailure(
         .configuration, code: "header-malformed",
-        "\(Printable.escape(path)):\(error.line): this line is no 'Name: value' header")
+        "\(Printable.escape(path)):\(error.line): this line is not a 'Name: value' header")
       failure.option = .headerFile
       throw failure
     }

@@ -86,7 +86,7 @@ extension Tarn {
 
   func notFolder(_ path: String) -> PassFailure {
     PassFailure(
-      .folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder",
+      .folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is not a folder",
       hint: "a mirror is a directory: give the name of one, or of one to make")
   }
 
@@ -235,7 +235,7 @@ extension Tarn {
     let path = absolute(folder)
     for refused in ["/", homeDirectory].compactMap({ $0 }) where isSameDirectory(path, refused) {
       throw PassFailure(
-        .usage, code: "folder-refused", "\(Printable.escape(path)) is never a mirror",
+        .usage, code: "folder-refused", "\(Printable.escape(path)) cannot be a mirror",
         hint: "choose a folder of its own below it")
     }
     try refuseInsideRecord(path)

@@ -155,7 +155,7 @@ extension Tarn {
     if let newest = named.first { return newest }
     let matches = rows.filter { name.count >= 4 && $0.name.hasPrefix(name) }
     guard let row = matches.first, matches.count == 1 else {
-      let what = matches.isEmpty ? "nothing in the trash is" : "several files in the trash begin with"
+      let what = matches.isEmpty ? "the trash has no" : "the ids of several files in the trash begin with"
       throw PassFailure(
         .usage, code: "not-in-trash", "\(what) '\(Printable.escape(name))'",
         hint: "tarn trash list \(ShellWord.quote(home.folder))")

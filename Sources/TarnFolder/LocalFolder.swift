@@ -110,7 +110,7 @@ extension LocalFolder {
     // Looks before opening: opening would wake a device, and an object that was displaced into this name must not be written to.
     guard let stat = try partial.stat(name) else { return nil }
     guard stat.kind == .regular, stat.owner == geteuid(), stat.links == 1 else {
-      throw FolderFailure(.other, "partial/\(name) is no partial file of Tarn's")
+      throw FolderFailure(.other, "partial/\(name) is not one of Tarn's partial files")
     }
     let number = partial.descriptor.open(cString(name), O_RDWR | O_NONBLOCK | O_NOCTTY)
     if number == -ENOENT { return nil }
@@ -199,7 +199,7 @@ extension LocalFolder {
     let isSynced = files.count >= Self.smallGroup && syncFileSystem()
     return files.map { file in
       guard let staged = file as? StagedFile else {
-        return FolderFailure(.other, "partial/\(file.name) is no file of this folder")
+        return FolderFailure(.other, "partial/\(file.name) is not a file of this folder")
       }
       do throws(FolderFailure) {
         if isSynced { try staged.checkWriteback() } else { try staged.syncAll() }

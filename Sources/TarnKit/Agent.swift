@@ -3,12 +3,14 @@ internal import NIOPosix
 internal import TarnControl
 internal import TarnCore
 
-/// The agent that calls go to.
+/// An agent carries out the downloads of sessions. This value names one by its control socket. It holds no connection.
 public struct Agent: Sendable, Hashable {
-  /// The path of its control socket. `nil` for `$TARN_SOCKET`, or else the first that exists of
+  /// The agent listens at the control socket with this path. `nil` stands for `$TARN_SOCKET`, or else for the first that exists of
   /// `$XDG_RUNTIME_DIR/tarn/tarn.sock` and `/run/tarn/tarn.sock`.
   public var socket: String?
 
+  /// Names an agent. It is not asked until a call needs it.
+  ///
   /// - Parameter socket: the path of the control socket; see `socket`.
   public init(socket: String? = nil) { self.socket = socket }
 
@@ -37,18 +39,19 @@ public struct Agent: Sendable, Hashable {
   }
 }
 
-/// The reason why a call failed.
+/// This error says why a call failed.
 public enum TarnError: Error, Sendable, Hashable {
-  /// No agent answers. The text says how to start one.
+  /// No agent answers at the socket. The text says how to start one.
   case agentUnavailable(String)
-  /// The agent refused.
+  /// The agent refused the request.
   ///
   /// - Parameters:
   ///   - code: a stable code, such as `session-closed` or `no-such-session`.
   ///   - message: what was refused, and where.
   ///   - hint: how to correct it.
   case refused(code: String, message: String, hint: String?)
-  /// The call failed in this process, for instance because it was cancelled.
+  /// The call failed in this process, for instance because it was cancelled. The text says why. The agent may have carried out an
+  /// order all the same.
   case failed(String)
 
   init(_ error: any Error) {

@@ -1,29 +1,31 @@
 internal import TarnControl
 internal import TarnCore
 
-/// A handle of a background session: a named queue of downloads that the user's agent carries out, even after this program has
-/// ended.
+/// A background session is a named queue of downloads that the user's agent carries out, even after this program has ended. This
+/// value is a handle of one.
 ///
 /// The session lives in the agent. All handles of all processes of the same user see the same session. Neither dropping a handle
 /// nor the end of the program cancels anything. A handle is a value and holds no connection.
 ///
 /// Every call asks the agent over its control socket, does not block the caller's thread, and throws `TarnError`.
 public struct BackgroundSession: Sendable, Hashable {
-  /// The name: 1 to 64 letters, digits, `-`, `_` and `.`, the first one a letter or digit.
+  /// This name identifies the session in its agent. It consists of 1 to 64 letters, digits, `-`, `_` and `.`, and begins with a
+  /// letter or digit.
   public let identifier: String
-  /// The agent that the session lives in.
+  /// The session lives in this agent, which every call asks.
   public let agent: Agent
 
   init(_ identifier: String, _ agent: Agent) { (self.identifier, self.agent) = (identifier, agent) }
 
   // MARK: Opening
 
-  /// The result of opening a session.
+  /// Opening a session gives this result.
   public struct Opened: Sendable {
+    /// This handle leads to the session that was opened or made.
     public var session: BackgroundSession
-    /// The settings that the agent has stored. A session that existed before keeps its settings.
+    /// The agent has stored these settings. A session that existed before keeps its settings.
     public var configuration: Configuration
-    /// The names of the settings that were passed and that differ from those stored. `update(_:)` changes them.
+    /// These settings were passed, and differ from those stored. The array has their names, and `update(_:)` changes them.
     public var differing: [String]
   }
 
@@ -34,7 +36,7 @@ public struct BackgroundSession: Sendable, Hashable {
   ///   - configuration: the settings of a new session; `nil` for the standard ones.
   ///   - agent: the agent to ask; the user's agent by default.
   /// - Returns: the session, which is durable in the agent's record.
-  /// - Throws: `TarnError.agentUnavailable` when no agent answers; `.refused` for an invalid name.
+  /// - Throws: `TarnError.agentUnavailable` when no agent answers; `.refused` for an invalid name or setting.
   public static func open(
     _ identifier: String, configuration: Configuration? = nil, agent: Agent = Agent()
   ) async throws(TarnError) -> Opened {
@@ -44,45 +46,59 @@ public struct BackgroundSession: Sendable, Hashable {
       differing: document.differs ?? [])
   }
 
-  /// Returns all sessions of the agent.
+  /// Returns handles of all sessions of the agent, no matter which program opened them.
+  ///
+  /// - Parameter agent: the agent to ask; the user's agent by default.
+  /// - Throws: `TarnError.agentUnavailable` when no agent answers; `.refused` when it belongs to another user
+  ///   (`sessions-of-another-user`).
   public static func all(agent: Agent = Agent()) async throws(TarnError) -> [BackgroundSession] {
     try await agent.ask { try $0.sessions() }.sessions.map { BackgroundSession($0.id, agent) }
   }
 
-  /// The settings of a session.
+  /// These settings hold for all tasks of a session. The agent stores and checks them when the session is made or updated.
   public struct Configuration: Sendable, Hashable {
-    /// The transfers in progress at a time, 1 to 64. `nil` for four.
+    /// This many transfers may run at a time, 1 to 64. `nil` means four.
     public var maximumTransfers: Int?
-    /// A program by its absolute path, and its arguments. The agent runs it when there are events that nobody reads, other than
-    /// `response` and `waiting`. It runs it again, less and less often, until the events are acknowledged. The environment has
-    /// `TARN_SESSION`, `TARN_EVENT` (the number of the first event that is not acknowledged), `TARN_REASON` (the code of the first
-    /// one that wakes) and `TARN_SOCKET`.
-    /// `nil` for none.
+    /// The agent runs this command when there are events that nobody reads, other than `response` and `waiting`. The first element
+    /// is the absolute path of a program, and its arguments follow. The agent runs it again, less and less often, until the events
+    /// are acknowledged. `nil` means that no command is run.
+    ///
+    /// The environment has `TARN_SESSION`, `TARN_EVENT` (the number of the first event that is not acknowledged), `TARN_REASON` (the
+    /// code of the first one that wakes) and `TARN_SOCKET`.
     public var wakeCommand: [String]?
 
-    /// A program by its absolute path, and its arguments. The agent runs it once when all downloads are done. The environment has
-    /// `TARN_SESSION`, `TARN_FINISHED` and `TARN_FAILED`. `nil` for none.
+    /// The agent runs this command once when all downloads are done, whatever its exit status is. The first element is the absolute
+    /// path of a program, and its arguments follow. The environment has `TARN_SESSION`, `TARN_SOCKET`, `TARN_FINISHED` and
+    /// `TARN_FAILED`. `nil` means that no command is run.
     public var hook: [String]?
-    /// Whether the desktop shows a notice when all downloads are done (notify-send(1)).
+    /// This says whether the desktop shows a notice when all downloads are done (notify-send(1)).
     public var notifiesDesktop = false
-    /// Whether a task whose request may have expired waits until somebody answers `needsRequest`. Otherwise it begins after 30
-    /// seconds.
+    /// This says whether a task whose request may have expired waits until somebody answers `needsRequest`. Otherwise it begins
+    /// after 30 seconds.
     public var holdsOldRequests = false
-    /// The time limits of all tasks. `nil` for the standard ones.
+    /// These time limits hold for all tasks. `nil` means the default limits.
     public var limits: TimeLimits?
+    /// These rules decide about the responses to all requests. The agent tries them in order, after the rules of the request.
     public var rules: [DownloadRule] = []
-    /// The header fields of all requests. Each request sends them only to the origin of its URL. Those of a request take the place of
-    /// these. The defaults are `User-Agent: tarn/VERSION`, `Accept: */*` and `Accept-Encoding: identity`; the first two give way to
-    /// fields of the same name.
+    /// All requests send these header fields, each only to the origin of its URL. Fields of a request take the place of these. The
+    /// defaults are `User-Agent: tarn/VERSION`, `Accept: */*` and `Accept-Encoding: identity`. The first two give way to fields of
+    /// the same name.
     public var headers: [String: String] = [:]
-    /// Whether cookies are kept. They go back only to the host that set them, and last as long as the agent runs.
+    /// This says whether cookies are kept. They go back only to the host that set them, and last as long as the agent runs.
     public var keepsCookies = false
+    /// These hosts have certificates, keys or credentials of their own. All other hosts are trusted as the system trusts them.
     public var hosts: [TrustedHost] = []
-    /// The proxy: `http://host:port` or `socks5h://host:port`. `nil` for none. Environment variables are not considered.
+    /// All requests go through this proxy, `http://host:port` or `socks5h://host:port`. `nil` means no proxy. Environment variables
+    /// such as `http_proxy` are not read.
     public var proxy: String?
-    /// The session's quota. `nil` for the standard one.
+    /// This quota limits what the session may hold. `nil` means the default quota.
     public var quota: Quota?
 
+    /// Makes settings that keep all other defaults.
+    ///
+    /// - Parameters:
+    ///   - maximumTransfers: how many transfers may run at a time; see `maximumTransfers`.
+    ///   - wakeCommand: a program and its arguments; see `wakeCommand`.
     public init(maximumTransfers: Int? = nil, wakeCommand: [String]? = nil) {
       (self.maximumTransfers, self.wakeCommand) = (maximumTransfers, wakeCommand)
     }
@@ -115,12 +131,17 @@ public struct BackgroundSession: Sendable, Hashable {
     }
   }
 
-  /// The settings that the agent has stored.
+  /// The agent has stored these settings. Reading them asks the agent.
+  ///
+  /// - Throws: `TarnError.refused` when there is no such session (`no-such-session`).
   public var configuration: Configuration {
     get async throws(TarnError) { Configuration(try await document().settings) }
   }
 
-  /// Replaces the stored settings. The new ones take effect at once, also for queued tasks.
+  /// Replaces all stored settings. The new ones are durable on return, and apply to all that begins after that, also to queued
+  /// tasks.
+  ///
+  /// - Throws: `TarnError.refused` for an invalid setting.
   public func update(_ configuration: Configuration) async throws(TarnError) {
     _ = try await agent.ask { try $0.openSession(identifier, configuration.stored, isUpdate: true) }
   }
@@ -137,6 +158,8 @@ public struct BackgroundSession: Sendable, Hashable {
   /// left as it is until it has ended. Then it is queued again with the new request; a finished file is fetched only if the server
   /// has another one.
   ///
+  /// The task is durable on return.
+  ///
   /// - Throws: `TarnError.refused` for an invalid request, or when the session is closed (`session-closed`).
   @discardableResult
   public func download(_ request: DownloadRequest) async throws(TarnError) -> DownloadTask {
@@ -146,6 +169,7 @@ public struct BackgroundSession: Sendable, Hashable {
   /// Adds downloads. Each batch of 1,000 is added as a whole or not at all, and is durable on return.
   ///
   /// - Returns: the tasks, in the order of the requests.
+  /// - Throws: `TarnError.refused` as for one request. Batches before the refused one stay added.
   public func download(_ requests: [DownloadRequest]) async throws(TarnError) -> [DownloadTask] {
     var tasks: [DownloadTask] = []
     for start in stride(from: 0, to: requests.count, by: ControlRoute.mostTasks) {
@@ -156,17 +180,17 @@ public struct BackgroundSession: Sendable, Hashable {
     return tasks
   }
 
-  /// Returns a handle of the task with this number. Does not check that the task exists.
+  /// Returns a handle of the task with this number. It does not ask the agent whether the task exists.
   public func task(_ number: Int64) -> DownloadTask {
     DownloadTask(number: number, session: self, wasThere: true)
   }
 
-  /// The state of all tasks. More than 10,000 are read in parts, each at an instant of its own.
+  /// A snapshot holds the state of all tasks. More than 10,000 tasks are read in parts, each at an instant of its own.
   public struct Snapshot: Sendable {
-    /// The number of the last event that all parts include. `events(after:)` continues from a snapshot without a gap and without
+    /// All parts include the events up to this number. `events(after:)` continues from a snapshot without a gap and without
     /// duplicates.
     public var asOf: Int64
-    /// The tasks, in the order in which they were added.
+    /// These are the tasks of the session, in the order in which they were added.
     public var tasks: [DownloadTask.Status]
     /// The parts in their order, each with the number of its last task, and of the last event that it includes.
     var parts: [(last: Int64, asOf: Int64)] = []
@@ -178,7 +202,7 @@ public struct BackgroundSession: Sendable, Hashable {
     }
   }
 
-  /// Returns the state of all tasks.
+  /// Returns the state of all tasks. It asks the agent once for each 10,000 of them.
   public func snapshot() async throws(TarnError) -> Snapshot {
     var snapshot = Snapshot(asOf: 0, tasks: [])
     var after: Int64 = 0
@@ -199,25 +223,27 @@ public struct BackgroundSession: Sendable, Hashable {
   /// Makes the session refuse new tasks. The session is removed when all its tasks have ended and all events are acknowledged.
   public func close() async throws(TarnError) { try await order(SessionOrder(.close)) }
 
-  /// Cancels all tasks that have not ended, and removes their partial files.
+  /// Cancels all tasks that have not ended, and removes their partial files. Finished files stay.
   public func cancelAll() async throws(TarnError) { try await order(SessionOrder(.cancel)) }
 
-  /// Stops all tasks until `resumeAll()`. Partial files stay.
+  /// Stops all tasks until `resumeAll()`, also after a restart of the agent. Partial files stay.
   public func suspendAll() async throws(TarnError) { try await order(SessionOrder(.suspend)) }
 
+  /// Queues all suspended tasks. Each continues from its partial file if the server still has the same version.
   public func resumeAll() async throws(TarnError) { try await order(SessionOrder(.resume)) }
 
   /// Removes the session now. Finished files stay; partial files and events are deleted.
   public func forget() async throws(TarnError) { try await order(SessionOrder(.forget)) }
 
-  /// Acknowledges the events up to this number: they are not delivered again, and the wake command is not run for them.
+  /// Acknowledges the events up to this number. They are deleted, are not delivered again, and the wake command is not run for them.
+  /// Acknowledge an event after its work is done, not before.
   public func acknowledge(_ number: Int64) async throws(TarnError) {
     var order = SessionOrder(.acknowledge)
     order.number = number
     try await self.order(order)
   }
 
-  /// The number of the last event that was acknowledged.
+  /// All events up to this number were acknowledged. It is 0 when none was. Reading it asks the agent.
   public var acknowledged: Int64 {
     get async throws(TarnError) { try await document().acknowledged }
   }

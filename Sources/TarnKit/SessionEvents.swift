@@ -1,17 +1,23 @@
 internal import TarnCore
 
-/// An event of a session. Events are numbered and stored. Each is delivered at least once, until it is acknowledged.
+/// An event tells what happened to a task or a session. Events are numbered and stored. Each is delivered at least once, until it is
+/// acknowledged.
 public struct DownloadEvent: Sendable {
+  /// The kind of an event says what happened.
   public enum Kind: Sendable, Hashable {
     /// The server has answered.
     case response
+    /// The file is whole and verified, has its name, and is durable.
     case finished
+    /// The task has failed, and is not tried again by itself.
+    ///
     /// - Parameters:
     ///   - reason: a stable code, such as `http-404` or `digest-mismatch`.
     ///   - message: a description for a person.
     case failed(reason: String, message: String)
+    /// A program or a person cancelled the task.
     case cancelled
-    /// The task will be tried again later.
+    /// The task will be tried again later. The event comes once for each reason, not for each attempt.
     case waiting(reason: String, message: String)
     /// The task waits for an answer: `DownloadTask.refresh`, `move(to:)` or `cancel()`. Either the server refused (401, 403), or a
     /// rule holds the task (`held`). Or its request may have expired (`request-old`), or a request failed that must not be sent
@@ -27,48 +33,59 @@ public struct DownloadEvent: Sendable {
     case eventsLost(upTo: Int64)
   }
 
-  /// The head of the server's response.
+  /// A server begins its response with this head.
   public struct Response: Sendable, Hashable {
+    /// The response has this HTTP status, from 200 to 599.
     public var status: Int
-    /// The URL after redirects.
+    /// This URL answered, after all redirects.
     public var url: String
+    /// The server sent this `Content-Type`, such as `audio/mpeg`. It is `nil` when there was none.
     public var contentType: String?
-    /// The size of the whole file in bytes.
+    /// The whole file has this size in bytes. It is `nil` when the server did not say.
     public var contentLength: UInt64?
+    /// The server sent this `ETag`, with its quotes. It is `nil` when there was none.
     public var etag: String?
+    /// The server sent this `Last-Modified` date. It is `nil` when there was none.
     public var lastModified: String?
-    /// The header fields as `Name: value` lines, in the order in which they came.
+    /// The head has these header fields, as `Name: value` lines in the order in which they came.
     public var headers: [String] = []
-    /// The URLs before redirects, beginning with the one that was requested.
+    /// These URLs led to the one that answered. The first one is the URL that was requested.
     public var redirects: [String] = []
   }
 
-  /// The durations of the attempt that was running, up to the event.
+  /// These durations belong to the attempt that was running. They have a resolution of a millisecond.
   public struct Times: Sendable, Hashable {
-    /// The time from the attempt's begin to the head of the response. `nil` when none came.
+    /// The head of the response came this long after the attempt began. It is `nil` when none came.
     public var response: Duration?
+    /// The event came this long after the attempt began.
     public var total: Duration
   }
 
-  /// The number of the event in its session. Numbers only grow.
+  /// This number identifies the event within its session. Numbers only grow.
   public var number: Int64
+  /// The kind says what happened.
   public var kind: Kind
-  /// The task; `nil` for an event about the whole session.
+  /// The event is about this task. It is `nil` for an event about a group or the whole session.
   public var task: DownloadTask?
+  /// The task has this URL. It is `nil` for an event without a task.
   public var url: String?
-  /// The path of the file.
+  /// The file has this path, or gets it. It is `nil` until the server has named the file.
   public var path: String?
-  /// The size of the finished file in bytes. Of a task that failed or was cancelled: the bytes that were on the disk then. `nil` for
-  /// none.
+  /// The finished file has this size in bytes. If the task failed or was cancelled, this many bytes were on the disk then. It is
+  /// `nil` when there were none.
   public var bytes: UInt64?
+  /// The finished file has this digest, `sha256:HEX`. It is `nil` for other events.
   public var digest: String?
+  /// The request of the task has this label.
   public var label: String?
+  /// The request of the task has this data of the program.
   public var userInfo: String?
-  /// The head of the response. The event of a task's end has the last one.
+  /// The server answered with this head. The event of a task's end has the last one.
   public var response: Response?
-  /// The beginning of a body that is no file, as text of at most 64 KiB. The agent keeps the bodies of the newest 100 events of a
+  /// A response that is no file begins with this text, of at most 64 KiB. The agent keeps the bodies of the newest 100 events of a
   /// session.
   public var body: String?
+  /// The attempt took this long. It is `nil` when no attempt was running.
   public var times: Times?
 
   /// Makes the event about a gap.
@@ -131,6 +148,9 @@ extension BackgroundSession {
   }
 
   /// Returns the events that the snapshot does not include, in order, as they come.
+  ///
+  /// - Parameter snapshot: a snapshot of this session.
+  /// - Returns: a stream that ends and throws as that of `events(after:)` with a number.
   public func events(after snapshot: Snapshot) -> AsyncThrowingStream<DownloadEvent, any Error> {
     let reader = EventReader(self, after: snapshot.asOf)
     return AsyncThrowingStream {

@@ -1,11 +1,11 @@
 internal import TarnCore
 
-/// A rule that decides about a download by the head of the response: its status, media type and size. The first matching rule
-/// decides.
+/// A rule decides about a download by the head of the response: its status, media type and size. The first matching rule decides.
 ///
 /// Rules of a request come before those of its session. The agent stores both, so they also hold while no program runs. When no
-/// rule matches, the statuses 200 to 299 deliver the file. Others end or delay the task as the agent's error table says.
+/// rule matches, the statuses 200, 203 and 206 deliver the file. Others end or delay the task as the agent's error table says.
 public struct DownloadRule: Sendable, Hashable {
+  /// The action says what happens to a download that the rule matches.
   public enum Action: Sendable, Hashable {
     /// The body becomes the file, whatever the status.
     case accept
@@ -18,15 +18,25 @@ public struct DownloadRule: Sendable, Hashable {
     case place(String)
   }
 
-  /// The statuses that match, from 200 to 599. `nil` for 200 to 299.
+  /// The rule matches these statuses, from 200 to 599. `nil` means 200 to 299.
   public var statuses: [Int]?
-  /// The media types that match, such as `audio/mpeg` or `video/*`. `nil` for any.
+  /// The rule matches these media types, such as `audio/mpeg` or `video/*`. `nil` means any, and also none.
   public var mediaTypes: [String]?
-  /// The smallest and the largest size that match, in bytes. A file of unknown size does not match when either is set.
+  /// The rule matches files of at least this many bytes. A file of unknown size does not match. `nil` means no lower limit.
   public var leastBytes: UInt64?
+  /// The rule matches files of at most this many bytes. A file of unknown size does not match. `nil` means no upper limit.
   public var mostBytes: UInt64?
+  /// This happens to a download that the rule matches.
   public var action: Action
 
+  /// Makes a rule that matches when all its conditions do. The agent checks it when the request or the settings are stored.
+  ///
+  /// - Parameters:
+  ///   - action: what happens to a download that matches.
+  ///   - statuses: the statuses that match; see `statuses`.
+  ///   - mediaTypes: the media types that match; see `mediaTypes`.
+  ///   - leastBytes: the smallest size that matches, in bytes; see `leastBytes`.
+  ///   - mostBytes: the largest size that matches, in bytes; see `mostBytes`.
   public init(
     _ action: Action, statuses: [Int]? = nil, mediaTypes: [String]? = nil, leastBytes: UInt64? = nil,
     mostBytes: UInt64? = nil
@@ -63,16 +73,24 @@ public struct DownloadRule: Sendable, Hashable {
   }
 }
 
-/// The time limits of a download, in whole seconds. `nil` for the session's limit, and in a session for the standard one.
+/// These limits say how long a download may take. Each is from 1 to 315,360,000 seconds; fractions of a second are cut off. `nil`
+/// stands for the session's limit, and in a session for the default.
 public struct TimeLimits: Sendable, Hashable {
-  /// The longest time without a byte from the server. After it the task is tried again. The standard is a minute.
+  /// The server may send nothing for this long. After that the task waits, and is tried again. The default is a minute.
   public var idle: Duration?
-  /// The longest time in total, from the moment when the task may begin. Waiting counts, suspension does not. The standard is seven
-  /// days.
+  /// The task may take this long in total, from the moment when it may begin. Waiting counts, suspension does not. After that the
+  /// task fails with the reason `time-over`. The default is seven days.
   public var whole: Duration?
-  /// The longest time without a byte of progress, over all attempts. The standard is 14 days.
+  /// The task may go without a byte of progress for this long, over all attempts. After that it fails with the reason `no-progress`.
+  /// The default is 14 days.
   public var withoutProgress: Duration?
 
+  /// Makes time limits. The agent checks them when the request or the settings are stored.
+  ///
+  /// - Parameters:
+  ///   - idle: the longest silence of the server; see `idle`.
+  ///   - whole: the longest time in total; see `whole`.
+  ///   - withoutProgress: the longest time without progress; see `withoutProgress`.
   public init(idle: Duration? = nil, whole: Duration? = nil, withoutProgress: Duration? = nil) {
     (self.idle, self.whole, self.withoutProgress) = (idle, whole, withoutProgress)
   }
@@ -89,20 +107,28 @@ public struct TimeLimits: Sendable, Hashable {
   }
 }
 
-/// The trust in one host, and the credential for it.
+/// A trusted host has certificate authorities, public keys or a credential of its own.
 public struct TrustedHost: Sendable, Hashable {
-  /// A name or an address, without a port and without a zone id.
+  /// The settings hold for the host with this name or address. It has no port and no zone id.
   public var host: String
-  /// The absolute path of a PEM file with the certificate authorities to trust for this host, instead of the system's.
+  /// The certificate authorities in this PEM file, an absolute path, are trusted for this host instead of the system's. `nil` means
+  /// the system's.
   public var authorities: String?
-  /// The public keys of which the certificate must have one: `sha256//` and the SHA-256 of the key (DER, SubjectPublicKeyInfo) in
-  /// Base64.
+  /// The certificate must have one of these public keys. Each is `sha256//` and the SHA-256 of the key (DER, SubjectPublicKeyInfo)
+  /// in Base64. `nil` means any key.
   public var pinnedKeys: [String]?
-  /// A reference to the host's secret: the absolute path of a file, or the name of a credential of the agent's service
+  /// This refers to the host's secret. It is the absolute path of a file, or the name of a credential of the agent's service
   /// (systemd.exec(5)). The first line is `user:password`, or a token. The agent reads it for each task. No event and no list shows
-  /// it.
+  /// it. `nil` means no secret.
   public var credential: String?
 
+  /// Makes the settings of one host. The files are not opened until a task needs them.
+  ///
+  /// - Parameters:
+  ///   - host: the name or address; see `host`.
+  ///   - authorities: the path of a PEM file; see `authorities`.
+  ///   - pinnedKeys: the public keys to accept; see `pinnedKeys`.
+  ///   - credential: where the secret is; see `credential`.
   public init(
     _ host: String, authorities: String? = nil, pinnedKeys: [String]? = nil, credential: String? = nil
   ) {
@@ -122,18 +148,26 @@ public struct TrustedHost: Sendable, Hashable {
   }
 }
 
-/// The limits of what a session may hold.
+/// A quota limits what a session may hold.
 public struct Quota: Sendable, Hashable {
-  /// The tasks that have not ended. `nil` for a million.
+  /// The session may have this many tasks that have not ended. More are refused with the code `too-many-tasks`. `nil` means a
+  /// million.
   public var tasks: Int?
-  /// The bytes of unfinished downloads, including what running ones still have to fetch. `nil` for no limit. Tasks beyond the limit
-  /// wait.
+  /// Unfinished downloads may have this many bytes, including what running ones still have to fetch. Tasks beyond the limit wait,
+  /// and a larger file fails. `nil` means no limit.
   public var bytes: UInt64?
-  /// The bytes of partial files that no task works at. The oldest are removed first. `nil` for no limit.
+  /// Partial files that no task works at may have this many bytes. The oldest are removed first. `nil` means no limit.
   public var partialBytes: UInt64?
-  /// The time for which such a partial file is kept. `nil` for 30 days.
+  /// Such a partial file is kept for this long; fractions of a second are cut off. `nil` means 30 days.
   public var partialAge: Duration?
 
+  /// Makes a quota. The agent checks it when the settings are stored.
+  ///
+  /// - Parameters:
+  ///   - tasks: the most tasks that have not ended; see `tasks`.
+  ///   - bytes: the most bytes of unfinished downloads; see `bytes`.
+  ///   - partialBytes: the most bytes of idle partial files; see `partialBytes`.
+  ///   - partialAge: how long an idle partial file is kept; see `partialAge`.
   public init(
     tasks: Int? = nil, bytes: UInt64? = nil, partialBytes: UInt64? = nil, partialAge: Duration? = nil
   ) {

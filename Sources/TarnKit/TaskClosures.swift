@@ -1,8 +1,8 @@
 internal import TarnControl
 internal import TarnCore
 
-/// Closures for the events of one task, as a convenience. They last as long as the program. A program that starts again passes them
-/// anew, or reads `BackgroundSession.events(after:)`. They acknowledge nothing.
+/// Closures may follow the events of one task, as a convenience. They last as long as the program. A program that starts again
+/// passes them anew, or reads `BackgroundSession.events(after:)`. They acknowledge nothing.
 ///
 /// Each closure runs in its own isolation: `{ @MainActor progress in ... }` on the main actor, one without a mark on no actor. The
 /// calls of one closure come one after the other.

@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import Glibc
 public import TarnKit
 
-/// A private agent for a test. It has its own home, state and socket in a temporary directory, and does not read the user's
-/// settings. Both the agent and the directory are removed with the object.
+/// A test agent is a private agent for a test. It has its own home, state and socket in a temporary directory, and does not read the
+/// user's settings. Both the agent and the directory are removed with the object. Any thread may use it.
 ///
 /// ```swift
 /// let agent = try TestAgent()
@@ -13,14 +13,16 @@ public import TarnKit
 ///
 /// `kill()` simulates a crash. `start()` then starts the next agent with the same state, as after a restart.
 public final class TestAgent: Sendable {
-  /// The agent's temporary directory.
+  /// The agent keeps all its files below this temporary directory, an absolute path.
   public let directory: String
-  /// The agent to open sessions with.
+  /// Sessions of the test are opened with this agent.
   public let agent: Agent
 
   private let program: String
   private let process = ChildProcess()
 
+  /// Makes the directory, and does not start the agent yet.
+  ///
   /// - Parameter program: the path of `tarn`. `nil` for `$TARN_PROGRAM`, or, when that is not set, `tarn` in `$PATH`.
   /// - Throws: `TestKitError` when there is no such program, or the directory cannot be made.
   public init(program: String? = nil) throws(TestKitError) {
@@ -58,7 +60,7 @@ public final class TestAgent: Sendable {
     return found
   }
 
-  /// Starts the agent and returns when it answers. Does nothing while it runs.
+  /// Starts the agent and returns when it answers. It does nothing while the agent runs.
   ///
   /// - Throws: `TestKitError` with the agent's output, when it ends or does not answer within a minute.
   public func start() async throws(TestKitError) {
@@ -77,23 +79,24 @@ public final class TestAgent: Sendable {
     throw TestKitError("the agent does not answer:\n\(log)")
   }
 
-  /// Ends the agent at once, as a crash does. Durable state stays for the next `start()`.
+  /// Ends the agent at once, as a crash does, and blocks until it has ended. Durable state stays for the next `start()`.
   public func kill() { process.end(SIGKILL) }
 
-  /// Ends the agent with SIGTERM, as a service manager does.
+  /// Ends the agent with SIGTERM, as a service manager does, and blocks until it has ended.
   public func stop() { process.end(SIGTERM) }
 
-  /// The agent's output, of all its starts.
+  /// The agent has written this output since its first start. It is empty before.
   public var log: String {
     (try? String(contentsOf: URL(filePath: "\(directory)/agent.log"), encoding: .utf8)) ?? ""
   }
 
-  /// The process identifier of the running agent. `nil` when none runs.
+  /// The running agent has this process identifier. It is `nil` when none runs.
   public var processIdentifier: Int32? { process.number }
 }
 
-/// The reason why the test kit failed.
+/// This error says why the test kit failed.
 public struct TestKitError: Error, CustomStringConvertible {
+  /// This text says what failed, and how to correct it where that is known.
   public let description: String
 
   init(_ description: String) { self.description = description }

@@ -2,8 +2,8 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// A small HTTP server on 127.0.0.1 whose files behave as a test wants: a download finishes, fails, hangs, breaks off, asks for
-/// credentials, or is slow. The server ends with the object.
+/// A test server is a small HTTP server on 127.0.0.1 whose files behave as a test wants: a download finishes, fails, hangs, breaks
+/// off, asks for credentials, or is slow. The server ends with the object. Any thread may use it.
 ///
 /// ```swift
 /// let server = try await TestServer()
@@ -15,7 +15,7 @@ internal import NIOPosix
 /// A file's behaviour may be changed at any time; hanging requests are then answered. Ranges, `ETag` and `If-Range` are supported,
 /// so that downloads can resume.
 public final class TestServer: Sendable {
-  /// The server's treatment of the requests for a file.
+  /// The behaviour of a file says how the server treats requests for it.
   public enum Behaviour: Sendable, Hashable {
     /// The file is sent.
     case finishes
@@ -27,25 +27,26 @@ public final class TestServer: Sendable {
     case breaksOff(after: Int)
     /// The request is refused with 401 unless it has this header line, `Name: value`.
     case asks(String)
-    /// The file is sent at this speed. When the behaviour is changed, the rest comes at once.
+    /// The file is sent at this speed, in about twenty pieces a second. When the behaviour is changed, the rest comes at once.
     case goesSlowly(bytesPerSecond: Int)
   }
 
-  /// A request that the server received.
+  /// The server received a request like this.
   public struct Request: Sendable, Hashable {
+    /// The request has this method, such as `GET`.
     public var method: String
-    /// The request target, with its query.
+    /// The request has this target, with its query, such as `/map.bin?v=2`.
     public var target: String
-    /// The header fields, with lowercase names.
+    /// The request has these header fields, with lowercase names. Of several with one name, the last one is here.
     public var headers: [String: String]
   }
 
   private let files: ServedFiles
   private let channel: any Channel
-  /// The port that the server listens on.
+  /// The server listens on this port.
   public let port: Int
 
-  /// Listens on a free port.
+  /// Makes a server that listens on a free port. It serves no file yet, and answers 404.
   ///
   /// - Throws: `TestKitError` when no port can be bound.
   public init() async throws(TestKitError) {
@@ -62,7 +63,7 @@ public final class TestServer: Sendable {
         }
         .bind(host: "127.0.0.1", port: 0).get()
     } catch {
-      throw TestKitError("no port of 127.0.0.1 can be listened at: \(error)")
+      throw TestKitError("cannot listen on any port of 127.0.0.1: \(error)")
     }
     port = channel.localAddress?.port ?? 0
   }
@@ -75,9 +76,12 @@ public final class TestServer: Sendable {
   /// Returns the URL of a file, whether it exists or not. The name may have a query, which is ignored.
   public func url(_ name: String) -> String { "http://127.0.0.1:\(port)/\(name)" }
 
+  /// Serves a file, in place of one that has the same name already. Requests that hang for it are answered again.
+  ///
   /// - Parameters:
   ///   - name: the path without the first slash.
   ///   - contents: the file's contents; other contents have another `ETag`.
+  ///   - behaviour: how the server treats requests for the file.
   ///   - tellsLength: false for an answer without a length, which supports no ranges either.
   public func serve(
     _ name: String, _ contents: [UInt8], _ behaviour: Behaviour = .finishes, tellsLength: Bool = true
@@ -85,9 +89,9 @@ public final class TestServer: Sendable {
     files.set(name, ServedFile(contents: contents, behaviour: behaviour, tellsLength: tellsLength))
   }
 
-  /// Changes the behaviour of a file. Does nothing when there is no such file.
+  /// Changes the behaviour of a file, and answers requests that hang for it. It does nothing when there is no such file.
   public func change(_ name: String, to behaviour: Behaviour) { files.change(name, behaviour) }
 
-  /// All requests that came, in order.
+  /// The server has received these requests, in this order.
   public var requests: [Request] { files.requests }
 }

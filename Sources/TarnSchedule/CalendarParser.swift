@@ -126,7 +126,7 @@ struct CalendarParser {
     _ = text.consume("@")
     let example = CalendarSpec.shorthand(text.rest) == nil ? "daily" : text.rest.lowercased()
     guard text.peek?.isASCIILetter != true else {
-      throw text.error("@ stands in front of seconds since 1970, never of a word", example, at: offset)
+      throw text.error("@ goes before seconds since 1970, never before a word", example, at: offset)
     }
     let seconds = try text.number(most: 7_258_118_399, "a moment beyond the year 2199", example)
     guard text.isAtEnd else { throw text.error("nothing is expected after a moment", example) }

@@ -112,7 +112,7 @@ extension TZif.Fault {
   /// The message for people, such as `the file ends too early`.
   package var message: String {
     switch self {
-    case .notTZif: "it is no time zone file"
+    case .notTZif: "it is not a time zone file"
     case .unknownVersion(let version): "version \(version) of time zone files is not known"
     case .truncated: "the time zone file is cut off"
     case .disordered: "the transitions of the time zone file are not in order"

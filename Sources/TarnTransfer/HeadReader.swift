@@ -119,7 +119,7 @@ struct HeadReader {
 
   private mutating func contentLength(_ value: String?) -> Step {
     guard let value, let length = HeaderValue.length(value) else {
-      return bad("its Content-Length is no number")
+      return bad("its Content-Length is not a number")
     }
     guard head.contentLength ?? length == length else { return bad("it has two Content-Length headers") }
     head.contentLength = length

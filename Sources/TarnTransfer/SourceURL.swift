@@ -141,7 +141,7 @@ struct SourceURL: Sendable {
     let code = curl_url_set(handle, CURLUPART_URL, text, flags)
     switch code {
     case CURLUE_OK: return
-    case CURLUE_USER_NOT_ALLOWED: throw Refusal(reason: "it carries a user name")
+    case CURLUE_USER_NOT_ALLOWED: throw Refusal(reason: "it contains a user name")
     default:
       let words = curl_url_strerror(code).map { String(cString: $0) } ?? "malformed"
       throw Refusal(reason: words.lowercased())

@@ -188,7 +188,7 @@ package final class WatcherProcess: Watching {
       switch child?.receive() {
       case .records(let records):
         for record in records { perform(state.received(record, now: clock.monotonic())) }
-      case .nonsense: end("said something that is no record")
+      case .nonsense: end("said something that is not a record")
       case .end: end(nil)
       case nil: break
       }

@@ -56,7 +56,7 @@ struct WatcherState {
     var actions = forget(id)
     folders[id] = Folder(request: request, path: path)
     guard path.first == UInt8(ascii: "/"), path.count <= PathRule.maximumLength, !path.contains(0) else {
-      return actions + tell(id, .init(.error, "this is no absolute path: \(Printable.escape(path))"))
+      return actions + tell(id, .init(.error, "this is not an absolute path: \(Printable.escape(path))"))
     }
     if case .running = program { actions += ask(id) }
     return actions + tick(now)

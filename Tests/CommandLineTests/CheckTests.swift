@@ -101,7 +101,7 @@ import Testing
     let check = check([ended])
     #expect(
       check.lines == [
-        "interrupted: iso (2 files missing, for the last pass was ended; last success 2 hours ago)"
+        "interrupted: iso (2 files missing, because the last pass was ended; last success 2 hours ago)"
       ])
     #expect(NagiosStatus(check) == .warning)
   }

@@ -115,7 +115,7 @@ import Testing
     try place.write("# mine\nAuthorization Basic x\n", "hf")
     #expect(mkfifo(place.path + "/fifo", 0o600) == 0)
     for words in [["get", Self.url], ["get", "-b", Self.url], ["session", "answer", "s", "1"]] {
-      try expect(words + ["--header-file", "hf"], 78, "hf:2: this line is no 'Name: value' header")
+      try expect(words + ["--header-file", "hf"], 78, "hf:2: this line is not a 'Name: value' header")
       try expect(
         words + ["--header-file", "fifo"], 64, "is not a regular file\n  hint: write its text into a file")
     }

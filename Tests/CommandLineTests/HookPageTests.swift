@@ -61,6 +61,6 @@ import Testing
     #expect(text.contains("Up to 1,000 events wait") && HookQueue.most == 1000)
     #expect(text.contains("after 5 seconds at most") && HookQueue.backOff == BackOff(base: 5, most: 900))
     let standard = Setting.find("retries", in: .hook)?.standard ?? ""
-    #expect(text.contains("how many attempts follow the first.\nThe default is \(standard)."))
+    #expect(text.contains("the number of attempts after the first one.\nThe default is \(standard)."))
   }
 }

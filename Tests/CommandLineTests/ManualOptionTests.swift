@@ -58,9 +58,9 @@ import Testing
     let names = ofCommands.map { String($0.dropFirst(5).dropLast(2)) }
     #expect(names.sorted() == commands.map(\.commandName).sorted())
     for file in ManualPage.files {
-      guard let target = try ManualPage.target(of: file) else { continue }
-      let page = try ManualPage.named(String(target.drop { $0 != "/" }.dropFirst()))
-      #expect(target.hasPrefix("man\(page.section)/"))
+      guard let target = ManualPage.target(of: file) else { continue }
+      let page = try ManualPage.named(target)
+      #expect(page.section == file.suffix(1))
       #expect(page.names.contains(String(file.dropLast(2))), "\(file) leads to a page that does not name it")
     }
     for (page, known) in pages { #expect(known.count == page.names.count, "\(page.file): \(page.names)") }

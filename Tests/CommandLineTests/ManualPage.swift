@@ -38,11 +38,11 @@ struct ManualPage {
 
   /// Pages that stand by themselves.
   static let all: [ManualPage] = files.compactMap { file in
-    guard let text = try? text(file), !text.hasPrefix(".so ") else { return nil }
+    guard target(of: file) == nil, let text = try? text(file) else { return nil }
     return ManualPage(file, text)
   }
 
-  /// All files, those that lead to another one as well.
+  /// All files, links to another one as well.
   static let files: [String] =
     ((try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []).sorted()
 
@@ -52,11 +52,9 @@ struct ManualPage {
 
   static func named(_ file: String) throws -> ManualPage { ManualPage(file, try text(file)) }
 
-  /// `man1/tarn-sync.1` of a file that leads there.
-  static func target(of file: String) throws -> String? {
-    let text = try text(file)
-    guard text.hasPrefix(".so ") else { return nil }
-    return text.dropFirst(4).trimmingCharacters(in: .whitespacesAndNewlines)
+  /// `tarn-sync.1` of a link to that file.
+  static func target(of file: String) -> String? {
+    try? FileManager.default.destinationOfSymbolicLink(atPath: directory.appendingPathComponent(file).path)
   }
 
   var section: String { String(file.suffix(1)) }
@@ -142,7 +140,7 @@ struct ManualPage {
     var text = text
     for (escape, character) in [
       ("\\-", "-"), ("\\(aq", "'"), ("\\(dq", "\""), ("\\(ti", "~"), ("\\(ha", "^"), ("\\(ga", "`"),
-      ("\\&", ""), ("\\e", "\\"),
+      ("\\&", ""), ("\\:", ""), ("\\e", "\\"),
     ] {
       text = text.replacingOccurrences(of: escape, with: character)
     }

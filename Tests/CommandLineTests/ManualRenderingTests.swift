@@ -5,15 +5,15 @@ import Testing
 @Suite struct ManualRenderingTests {
   private static let files = ManualPage.all.map(\.file)
 
-  @Test(.enabled(if: Documents.has("man"), "man is not installed"), arguments: files)
-  func manHasNoWarning(file: String) throws {
+  @Test(.enabled(if: Documents.has("man"), "man is not installed"), arguments: ManualPage.files, [60, 80])
+  func manHasNoWarning(file: String, width: Int) throws {
     let path = ManualPage.directory.appendingPathComponent(file).path
     let result = try Documents.run(
-      "sh", ["-c", "MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -l \"$0\" 2>&1 >/dev/null", path])
+      "sh", ["-c", "MANWIDTH=$1 LC_ALL=C.UTF-8 man --warnings -l \"$0\" 2>&1 >/dev/null", path, "\(width)"])
     #expect(result.status == 0 && result.output == "", "\(result.output.prefix(500))")
   }
 
-  @Test(.enabled(if: Documents.has("mandoc"), "mandoc is not installed"), arguments: files)
+  @Test(.enabled(if: Documents.has("mandoc"), "mandoc is not installed"), arguments: ManualPage.files)
   func mandocHasNoWarning(file: String) throws {
     let path = ManualPage.directory.appendingPathComponent(file).path
     let result = try Documents.run("mandoc", ["-T", "lint", "-W", "warning", path])
@@ -27,8 +27,8 @@ import Testing
     for file in ManualPage.files {
       let section = place.appendingPathComponent("man\(file.suffix(1))")
       try FileManager.default.createDirectory(at: section, withIntermediateDirectories: true)
-      try ManualPage.text(file).write(
-        to: section.appendingPathComponent(file), atomically: true, encoding: .utf8)
+      try FileManager.default.copyItem(
+        at: ManualPage.directory.appendingPathComponent(file), to: section.appendingPathComponent(file))
     }
     #expect(ManualPage.files.count > 25)
     for file in ManualPage.files {

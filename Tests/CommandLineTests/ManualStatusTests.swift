@@ -80,9 +80,10 @@ import Testing
     Documents.fields(document).map { $0.hasPrefix("_") ? String($0.dropFirst()) : $0 }.sorted()
   }
 
-  @Test func everyKeyOfTheStatusIsThere() {
+  /// The parts of the status by the headings of their keys, each with as few values as it can have.
+  private static var documents: [(String, any Encodable)] {
     let mirror = StatusDocument(name: "", feed: "", folder: "", state: "")
-    let documents: [(String, Any)] = [
+    return [
       ("Keys of a mirror", mirror), ("Keys of entries", mirror.entries), ("Keys of bytes", mirror.bytes),
       (
         "Keys of progress",
@@ -105,12 +106,29 @@ import Testing
       ("Keys of agent", AgentDocument(version: "", process: 0, started: "", settingsRead: "")),
       ("Keys of a resting host", AgentDocument.RestingHost(host: "", until: "")),
     ]
-    for (part, document) in documents {
+  }
+
+  @Test func everyKeyOfTheStatusIsThere() {
+    for (part, document) in Self.documents {
       #expect(page.words("STATUS DOCUMENT", part) == Self.keys(document), "\(part)")
     }
-    #expect(Set(page.items("STATUS DOCUMENT").map(\.part)) == Set(documents.map(\.0)))
+    #expect(Set(page.items("STATUS DOCUMENT").map(\.part)) == Set(Self.documents.map(\.0)))
     let event = EventDocument(number: 0, mirror: "", time: "", code: "", cursor: "")
     #expect(page.words("OTHER DOCUMENTS", "Events") == Self.keys(event))
+  }
+
+  /// A key without a value is null, unless the page says that it is missing.
+  @Test func everyKeyThatMayBeMissingSaysSo() throws {
+    for (part, document) in Self.documents {
+      let text = try JSONEncoder().encode(document)
+      let object = try JSONSerialization.jsonObject(with: text)
+      let known = try #require(object as? [String: Any])
+      for item in page.items("STATUS DOCUMENT", part) {
+        for name in item.names {
+          #expect((known[name] == nil) == item.text.contains("; missing "), "\(part): \(name)")
+        }
+      }
+    }
   }
 
   @Test func everyWordOfTheStatusIsThere() {

@@ -99,7 +99,7 @@ import Testing
     let result = try Documents.run(
       "sh", ["-c", "MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -l \"$0\"", Self.file.path])
     #expect(result.status == 0 && !result.output.contains("warning"), "\(result.output.prefix(500))")
-    #expect(result.output.contains("what the agent tells Prometheus"))
+    #expect(result.output.contains("the metrics that the agent exports to Prometheus"))
   }
 
   // MARK: - Rules and dashboard

@@ -21,7 +21,9 @@ import Testing
       switch words.first {
       case ".Sh", ".Ss": heading = rest
       case ".Bl": lists[heading, default: []].append([])
-      case ".It" where rest.hasPrefix("Ic "): requests.append(String(rest.dropFirst(3)))
+      case ".It" where rest.hasPrefix("Ic "):
+        // The line may break where the escape stands.
+        requests.append(rest.dropFirst(3).replacingOccurrences(of: "\\:", with: ""))
       case ".It" where rest.hasPrefix("Cm "):
         let names = rest.dropFirst(3).split(separator: " ").filter { $0 != "," }.map(String.init)
         let last = lists[heading]?.popLast() ?? []

@@ -51,7 +51,7 @@ import Testing
   @Test func aListThatCannotBeKeptIsTold() {
     var report = Samples.report()
     report.options = PassOptions()
-    let line = "  the list itself is not kept in the mirror, for its address has a query"
+    let line = "  the list itself is not kept in the mirror, because its address has a query"
     #expect(!lines(report).contains(line))
     report.feed += "?version=2"
     #expect(lines(report).contains(line))
@@ -78,7 +78,7 @@ import Testing
     var report = Samples.report()
     (report.isComplete, report.incompleteReason) = (false, "line 3 is no part of the list")
     if !isInSync { report.counts.failed = 1 }
-    let line = "  nothing is deleted, for the list may not be whole: line 3 is no part of the list"
+    let line = "  nothing is deleted, because the list may not be whole: line 3 is no part of the list"
     #expect(!lines(report).contains(line))
     report.options = PassOptions(values: [.delete: ["true"]])
     #expect(lines(report).contains(line), "\(lines(report))")

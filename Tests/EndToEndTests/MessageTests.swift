@@ -205,7 +205,7 @@ struct MessageTests {
 
   @Test func aFileInTheFoldersPlaceIsNoSecondFeed() throws {
     expect(
-      try tarn("sync", "http://127.0.0.1:9/list", place.path + "/a.txt"), 73, "a.txt is no folder",
+      try tarn("sync", "http://127.0.0.1:9/list", place.path + "/a.txt"), 73, "a.txt is not a folder",
       without: "FOLDER")
   }
 
@@ -215,7 +215,7 @@ struct MessageTests {
     #expect(emptied.status == 0 && emptied.output.contains("removed 0 files"), "\(emptied)")
     expect(try tarn("trash", "empty", "m", "gone.txt"), 64, "gone.txt")
     expect(try tarn("approve", "m"), 64, "nothing to approve")
-    expect(try tarn("sync", "./SHA256SUMS", "a.txt"), 73, "is no folder\n  hint:")
+    expect(try tarn("sync", "./SHA256SUMS", "a.txt"), 73, "is not a folder\n  hint:")
   }
 
   @Test func aDirectoryIsNoFeed() throws {

@@ -317,8 +317,8 @@ final class MetricsTests: AgentHouse {
   }
 
   @Test func aFileThatCannotBeWrittenIsTold() throws {
-    try settings(
-      (place.text("tarn.toml") ?? "") + "[agent]\nmetrics-file = \"\(place.path)/gone/tarn.prom\"\n")
+    let before = place.text("tarn.toml") ?? ""
+    try settings(before + "[agent]\nmetrics-file = \"\(place.path)/gone/tarn.prom\"\n")
     let agent = try start()
     try waitUntil("it is told") { agent.errorsSoFar.contains("cannot write the metrics to") }
     let said = "cannot write the metrics to \(place.path)/gone/tarn.prom: no such file or directory"
@@ -329,5 +329,13 @@ final class MetricsTests: AgentHouse {
     #expect(doctor.status == 3 && doctor.output.contains(said), "\(doctor)")
     #expect(try tarn("sync", "files").status == 0)
     #expect(!place.exists("gone"))
+    // Another file is written at once, and nothing is told of the old one.
+    try settings(before + "[agent]\nmetrics-file = \"\(place.path)/other/tarn.prom\"\n")
+    #expect(try tarn("reload").status == 0)
+    try waitUntil("the other one is told") { agent.errorsSoFar.contains("\(place.path)/other/tarn.prom") }
+    #expect(try !tarn("status").output.contains(said))
+    try settings(before)
+    #expect(try tarn("reload").status == 0)
+    #expect(try !tarn("status").output.contains("cannot write the metrics"))
   }
 }

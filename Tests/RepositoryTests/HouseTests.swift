@@ -127,6 +127,17 @@ import Testing
     #expect(Rules.words(sample("public import NIOCore", target: "TarnKitTesting")).count == 1)
   }
 
+  @Test func theLibraryForProgramsIsDescribed() {
+    #expect(Self.code.flatMap(Rules.undocumented) == [])
+    let described = "/// A value.\n@frozen\npublic struct S {\n  /// It is here.\n  case here\n}\n"
+    #expect(Rules.undocumented(sample(described, target: "TarnKit")) == [])
+    let bare = "public struct S {\n  public var x = 1\n\n  // A note.\n  public init() {}\n  case a(Int)\n}\n"
+    #expect(Rules.undocumented(sample(bare, target: "TarnKit")).count == 4)
+    let others = "struct S { var x = 1 }\nswitch x {\ncase .a: f()\ncase let y: g()\n}\n"
+    #expect(Rules.undocumented(sample(others, target: "TarnKit")) == [])
+    #expect(Rules.undocumented(sample(bare)) == [])
+  }
+
   @Test func whoeverVouchesSaysWhy() {
     #expect(Self.code.flatMap(Rules.vouching) == [])
     let bare = "final class C: @unchecked Sendable {}"

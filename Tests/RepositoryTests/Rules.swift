@@ -118,6 +118,25 @@ enum Rules {
     return complaints
   }
 
+  /// Declarations of the libraries for programs that have no comment for their users, cases of an enumeration as well.
+  static func undocumented(_ file: Repository.Code) -> [String] {
+    guard publicTargets.contains(file.target) else { return [] }
+    return file.code.indices.compactMap { index in
+      let line = file.code[index].drop { $0 == " " }
+      let isPublic =
+        startsDeclaration(line, with: "public") && importedModule(line) == nil
+        && !line.hasPrefix("public extension ")
+      // A pattern of a `switch` begins with a dot or with one of these words.
+      let words = line.split(separator: " ")
+      let isCase =
+        words.first == "case" && words.count > 1 && words[1].first?.isLetter == true
+        && !["let", "is", "nil"].contains(words[1])
+      guard isPublic || isCase else { return nil }
+      let above = file.lines[..<index].last { !$0.drop { $0 == " " }.hasPrefix("@") }?.drop { $0 == " " }
+      return above?.hasPrefix("///") == true ? nil : "\(file.path):\(index + 1): without a comment"
+    }
+  }
+
   /// `@unchecked Sendable` and its kin: only where C is held, under a comment that says why.
   static func vouching(_ file: Repository.Code) -> [String] {
     var complaints: [String] = []

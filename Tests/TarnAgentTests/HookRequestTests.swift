@@ -105,7 +105,7 @@ import Testing
     #expect(message(hook) == "the file of its key is empty")
     hook.secret = nil
     hook.headerFile = secret("A: b\nhunter2\n")
-    #expect(message(hook) == "line 2 of its header file is no 'Name: value' header")
+    #expect(message(hook) == "line 2 of its header file is not a 'Name: value' header")
     hook.headerFile = .file(directory.file("nothing"))
     #expect(message(hook)?.hasPrefix("the file of its headers cannot be read") == true)
   }

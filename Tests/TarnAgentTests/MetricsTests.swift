@@ -64,6 +64,16 @@ import Testing
     #expect(first && pace.wait(now: start + .seconds(5)) == .zero)
   }
 
+  @Test func theFileIsWrittenAtOnceAfterAReload() {
+    var pace = MetricsPace()
+    let start = Instant(nanoseconds: 1_000_000_000)
+    let first = pace.begin(now: start)
+    pace.renew()
+    #expect(first && pace.wait(now: start) == .longest)
+    pace.end()
+    #expect(pace.wait(now: start) == .zero)
+  }
+
   // MARK: - Stamps of ledgers
 
   private final class Record {

@@ -78,7 +78,7 @@ import Testing
       ("cookies = { credential = 7 }", .wrongType, 26, "credential"),
       ("proxy = \"gopher://x\"", .badValue, 9, "proxy.example.org"),
       ("proxy = \"http://ann:secret@proxy:3128\"", .urlWithPassword, 9, "{ file = "),
-      ("every = \"1h\"\nschedule = \"06:00\"", .contradiction, 12, "one of both"),
+      ("every = \"1h\"\nschedule = \"06:00\"", .contradiction, 12, "one of the two"),
       ("keep = yes", .syntax, 8, "keep = 20"), ("reserve = 10GiB", .syntax, 13, "reserve = \"10GiB\""),
       ("delete = off", .syntax, 10, "delete = false"), ("template = {title}", .syntax, 18, ""),
       ("keep =", .syntax, 7, "a value is missing"), ("keep", .syntax, 5, "= is missing"),

@@ -35,7 +35,7 @@ import Testing
       #expect(loaded.problems.map(\.severity) == [isTaken ? .warning : .error])
       #expect((loaded.settings != nil) == isTaken)
       let problem = loaded.problems.first
-      #expect(problem?.message == "line 2 of the file of 'header-file' is no header: /s/h")
+      #expect(problem?.message == "line 2 of the file of 'header-file' is not a header: /s/h")
       #expect(problem?.text.contains("hunter2") == false)
       #expect(load("header-file = \"/s/h\"", ["/s/h": Self.good], text: "# c\n\nA: b\n").problems == [])
     }

@@ -224,7 +224,7 @@ import Testing
     try world.run()
     #expect(
       try explain(world, "a.txt").summary
-        == "it is left out, for no --include names it: '*.iso', '!b*', whether the feed lists it or not")
+        == "it is left out, because no --include names it: '*.iso', '!b*', whether the feed lists it or not")
     #expect(
       try explain(world, "b.iso").summary
         == "--include '!b*' leaves it out, whether the feed lists it or not")

@@ -41,7 +41,7 @@ import Testing
     let query = ExplainQuery(ledger: world.ledger, folder: world.folder)
     let answer = try #require(try query.explain(refused: "../x".bytes, mirror: "m"))
     #expect(answer.state == "refused" && answer.summary.contains("it leads out of the folder"))
-    #expect(answer.hint?.hasPrefix("the publisher has to mend it") == true)
+    #expect(answer.hint?.hasPrefix("the publisher has to correct it") == true)
     #expect(answer.hint?.hasSuffix("to do without it: tarn sync --exclude /../x m") == true)
     #expect(try query.explain(refused: "..x".bytes, mirror: "m") == nil)
   }
@@ -271,7 +271,7 @@ import Testing
     #expect(try explain(world, "bad").hint?.hasSuffix("tarn sync --exclude /bad m") == true)
     #expect(
       try explain(world, "gone-wrong", mirror: "my iso").hint
-        == "tell the publisher, and once it is mended: tarn sync 'my iso'; to do without it: "
+        == "tell the publisher, and once it is corrected: tarn sync 'my iso'; to do without it: "
         + "tarn sync --exclude /gone-wrong 'my iso'")
   }
 
@@ -287,7 +287,7 @@ import Testing
     #expect(try world.run().problems.map(\.attempts) == [2])
     #expect(
       try explain(world, "a").hint
-        == "tarn sync m; it has failed so in 2 passes, and its server may need mending; to do without it: "
+        == "tarn sync m; it has failed so in 2 passes, and its server may need a repair; to do without it: "
         + "tarn sync --exclude /a m")
     let doubted = Problem(
       name: "a".bytes, kind: .failed, code: "content-mismatch", message: "a login page?",

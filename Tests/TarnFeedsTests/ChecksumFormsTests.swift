@@ -410,7 +410,7 @@ import Testing
     let reasons = outcome.refused.map(\.reason)
     #expect(reasons.count == 4)
     #expect(reasons[0].contains("%20") && reasons[1].contains("tabs") && reasons[2].contains("out="))
-    #expect(reasons[3] == "line 5 is no absolute URL")
+    #expect(reasons[3] == "line 5 is not an absolute URL")
     #expect(parse("https://a.example/?id=5\n out=x\n").names == ["x"])
   }
 }

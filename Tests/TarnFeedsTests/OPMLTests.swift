@@ -57,7 +57,7 @@ import Testing
   @Test(arguments: [
     ("<rss version='2.0'/>", "its root is <rss>; it is a feed"),
     ("<html><body/></html>", "its root is <html>"),
-    ("https://a.example/feed", "this is no XML"), ("", "this is no XML"),
+    ("https://a.example/feed", "this is not XML"), ("", "this is not XML"),
   ])
   func refusesWhatIsNoOPML(document: String, message: String) {
     #expect { try Self.read(document) } throws: { error in

@@ -117,8 +117,10 @@ extension Agent {
       ? ENOENT : TextFile.replace(path, with: text, mode: 0o644, isDurable: false)
     let trouble = number.map { Self.metricsTrouble(path, directory, $0) }
     let isNew = shared.withLock { shared in
+      // A reload may have named another file meanwhile, or none.
+      guard shared.running.settings.agent.metricsFile == path else { return false }
       defer { shared.metricsTrouble = trouble }
-      return (shared.metricsTrouble == nil) != (trouble == nil)
+      return shared.metricsTrouble != trouble
     }
     guard isNew else { return }
     if let trouble {

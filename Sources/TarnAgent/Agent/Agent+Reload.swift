@@ -88,6 +88,9 @@ extension Agent {
       shared.needRestart = changes.needRestart
       shared.settingsRead = moment.wall
       if changes.limits { shared.limit = nil }
+      // The file, or what was wrong with it, may be another one now.
+      shared.metricsPace.renew()
+      if settings.agent.metricsFile == nil { shared.metricsTrouble = nil }
     }
     if changes.agent, !parts.keepsLogForm {
       parts.logOutput.set(settings.agent.logFormat, environment: parts.environment)

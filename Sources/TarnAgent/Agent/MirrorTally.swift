@@ -40,6 +40,9 @@ struct MetricsPace: Sendable {
   /// Notes that a pass or a repair has ended.
   mutating func note() { hasNews = true }
 
+  /// Makes the next file due now, or as soon as the present one is written.
+  mutating func renew() { last = nil }
+
   /// The time until the next file is due, zero when it is. While one is being written, there is none.
   func wait(now: Instant) -> Duration {
     guard !isWriting else { return .longest }

@@ -18,7 +18,7 @@ package struct PassWords: Sendable {
   package var doubt: String? {
     guard !report.isComplete, !report.isWindow, !report.incompleteReason.isEmpty else { return nil }
     let why = "the list may not be whole: \(report.incompleteReason)"
-    if report.options?.isOn(.delete) == true { return "nothing is deleted, for \(why)" }
+    if report.options?.isOn(.delete) == true { return "nothing is deleted, because \(why)" }
     return FeedParser.isNeverWhole(report.incompleteReason) ? nil : why
   }
 

@@ -44,7 +44,7 @@ enum HookRequest {
       do throws(HeaderLines.Malformed) {
         request.headers += try HeaderLines(text).headers
       } catch {
-        throw Failure(message: "line \(error.line) of its header file is no 'Name: value' header")
+        throw Failure(message: "line \(error.line) of its header file is not a 'Name: value' header")
       }
     }
     request.headers.append("Content-Type: application/json")

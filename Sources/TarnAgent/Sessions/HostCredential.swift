@@ -41,7 +41,7 @@ enum HostCredential {
     guard !secret.isEmpty, secret.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
       throw PassFailure(
         .configuration, code: "credential-not-readable",
-        "the credential of \(Printable.escape(trust.host)) is no line of text")
+        "the credential of \(Printable.escape(trust.host)) is not a line of text")
     }
     guard secret.contains(":") else { return "Authorization: Bearer \(secret)" }
     return "Authorization: Basic \(Base64.encode(Array(secret.utf8)))"

@@ -4,7 +4,7 @@ import TarnCore
 /// Keeps tasks out of mirrors: the feed alone decides what is in a mirror's folder.
 extension TaskPlace {
   static let inMirror = "destination-in-mirror"
-  static let noMirror = "choose a folder that is no mirror"
+  static let noMirror = "choose a folder that is not a mirror"
 
   static func isInMirror(_ to: String, _ mirror: String) -> String {
     "\(Printable.escape(to)) lies in the mirror \(Printable.escape(mirror))"

@@ -19,8 +19,8 @@ extension Assembly {
     for other in found.dropFirst() {
       refuse(
         other, .contradiction,
-        "'\(other.setting.name)' stands beside '\(first.setting.name)' (\(first.origin.text))",
-        hint: "a hook tells in one way: write another hook for the other one")
+        "'\(other.setting.name)' cannot be combined with '\(first.setting.name)' (\(first.origin.text))",
+        hint: "a hook has only one of them: write another hook for the other one")
     }
     refuseUnused(in: table, way)
     var hook = HookSettings(name: name, way: way)

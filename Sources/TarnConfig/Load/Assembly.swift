@@ -76,7 +76,7 @@ struct Assembly {
     if let listen = merged.effective("metrics-listen", in: .agent), agent.metricsToken == nil, isWhole {
       refuse(
         listen, .missing,
-        "'metrics-listen' stands without 'metrics-token': whoever connects could read the metrics",
+        "'metrics-listen' needs 'metrics-token': without it, anyone who connects could read the metrics",
         hint: "write metrics-token = { file = \"/path\" } or { credential = \"name\" }")
     }
   }
@@ -122,8 +122,8 @@ struct Assembly {
     let schedule = merged.effective("schedule", in: table)
     if let every, let schedule {
       refuse(
-        schedule, .contradiction, "'schedule' stands beside 'every' (\(every.origin.text))",
-        hint: "a mirror has one of both: remove the other")
+        schedule, .contradiction, "'schedule' cannot be combined with 'every' (\(every.origin.text))",
+        hint: "a mirror has only one of the two: remove the other")
     }
     if case .texts(let expressions)? = schedule?.value { return .calendar(expressions) }
     if case .text(let span)? = every?.value, let seconds = Units.duration(span) { return .every(seconds) }

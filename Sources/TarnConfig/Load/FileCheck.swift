@@ -46,7 +46,7 @@ struct FileCheck {
     let example = path == "/" ? "/run/tarn/tarn.sock" : "\(path)/tarn.sock"
     return [
       found.problem(
-        .badValue, "'socket' takes the path of a socket, and \(Printable.escape(path)) is a directory",
+        .badValue, "'socket' takes the path of a socket, but \(Printable.escape(path)) is a directory",
         hint: "write for example socket = \(TOMLText.quote(example))")
     ]
   }

@@ -65,7 +65,7 @@ enum FeedRule {
     }
     guard known.isRemote else {
       guard rest.hasPrefix("/") || rest.hasPrefix("localhost/") else {
-        throw Refusal(.badValue, "is no local file", hint: "write file:///absolute/path")
+        throw Refusal(.badValue, "is not a local file", hint: "write file:///absolute/path")
       }
       return text
     }
@@ -103,7 +103,7 @@ enum FeedRule {
 
   static func refusePassword(_ text: String, hint: String) throws(Refusal) {
     guard !Redaction.carriesUser(text) else {
-      throw Refusal(.urlWithPassword, "carries a user name or a password in its URL", hint: hint)
+      throw Refusal(.urlWithPassword, "contains a user name or a password in its URL", hint: hint)
     }
   }
 }

@@ -62,7 +62,7 @@ struct SecretCheck {
       return found.problem(
         .badValue, severity: isRunning ? .warning : .error,
         "the file of '\(found.setting.name)' has more than \(Units.show(UInt64(HeaderLines.limit))): \(shown)",
-        hint: "every request carries all of it: name the file of the headers alone")
+        hint: "every request sends all of it: name the file that holds only the headers")
     } catch {
       // The pass reports a file that cannot be read after all.
       return nil
@@ -73,7 +73,7 @@ struct SecretCheck {
     } catch {
       return found.problem(
         .badValue, severity: isRunning ? .warning : .error,
-        "line \(error.line) of the file of '\(found.setting.name)' is no header: \(shown)",
+        "line \(error.line) of the file of '\(found.setting.name)' is not a header: \(shown)",
         hint: "write each as 'Name: value' on a line of its own")
     }
   }

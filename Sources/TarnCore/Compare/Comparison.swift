@@ -163,7 +163,7 @@ package final class Comparison {
       message: isOwn(blocker)
         ? "\(name) is a file, and the feed now has a directory there; "
           + (planner.policy.deletes
-            ? "this file is none that may be deleted: move it away"
+            ? "this file may not be deleted: move it away"
             : "--delete lets the file go to the trash")
         : "\(name) is no directory, and not as Tarn placed it")
   }

@@ -24,7 +24,7 @@ package enum DeleteLimit: Sendable, Equatable {
   }
 
   package static let expected =
-    "a share such as 10%, a number of files from \(DeletionGuard.least) on, or off"
+    "a share such as 10%, a number of files of at least \(DeletionGuard.least), or off"
 
   /// Returns the most files that may be lost of this many rows.
   func most(of rows: Int) -> Int {

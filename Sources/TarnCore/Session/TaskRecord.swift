@@ -306,7 +306,7 @@ package struct SessionSettings: Codable, Sendable, Equatable {
     if let keptFor = quota?.keptFor, !(0...315_360_000).contains(keptFor) {
       throw refuse("keptFor is a number of seconds, from 0 to 315360000")
     }
-    if let tasks = quota?.tasks, tasks < 1 { throw refuse("a quota of tasks is a number from 1") }
+    if let tasks = quota?.tasks, tasks < 1 { throw refuse("a quota of tasks is a number of at least 1") }
   }
 }
 

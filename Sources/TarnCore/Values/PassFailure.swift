@@ -86,7 +86,7 @@ extension PassFailure {
     case "feed-too-many-entries": "make several lists of it, and a mirror of each"
     case "feed-not-recognised": "look at what is at its address"
     default:
-      "it may be half written, or cut on its way: try again later; if it stays so, its publisher has to mend it"
+      "it may be half written, or cut on its way: try again later; if it stays so, its publisher has to correct it"
     }
   }
 }

@@ -289,7 +289,9 @@ extension PathContext {
     if present.kind == .regular {
       if row.isDoubtful {
         return (
-          "changed", "'tarn verify' found other bytes than Tarn placed, and the next pass sees to it", sync
+          "changed",
+          "'tarn verify' found bytes that differ from those that Tarn placed; the next pass deals with that",
+          sync
         )
       }
       guard row.identity.size != present.identity.size else {
@@ -302,7 +304,8 @@ extension PathContext {
       change = "it was changed since"
     } else {
       change =
-        present.kind == .directory ? "a directory took its place" : "something that is no file took its place"
+        present.kind == .directory
+        ? "a directory took its place" : "something that is not a file took its place"
     }
     guard localChanges != .restore else { return ("changed", "\(row.origin), and \(change)\(doubt)", sync) }
     return ("changed", "\(row.origin), \(change), and \(leftSo)", undo)
@@ -342,7 +345,7 @@ extension PathFilter.Exclusion {
     case .excluded(let pattern): "--exclude \(ShellWord.quote(pattern)) leaves it out"
     case .takenBack(let pattern): "--include \(ShellWord.quote(pattern)) leaves it out"
     case .notIncluded:
-      "it is left out, for no --include names it: "
+      "it is left out, because no --include names it: "
         + filter.include.texts.map(ShellWord.quote).joined(separator: ", ")
     }
   }

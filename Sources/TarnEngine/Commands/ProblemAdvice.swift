@@ -58,13 +58,14 @@ package struct ProblemAdvice {
       return
         "give the credentials that the server asks for: tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
     case "tls-failed" where problem.message.contains("does not speak TLS"):
-      return "tell the publisher, and once it is mended: tarn sync \(mirror); \(without)"
+      return "tell the publisher, and once it is corrected: tarn sync \(mirror); \(without)"
     case "tls-failed":
       return
         "look at this machine's clock and certificates (--cacert FILE), then: tarn sync \(mirror); \(without)"
     case "permission-denied": return "let this user write there, then: tarn sync \(mirror)"
     case "digest-mismatch", "size-mismatch", "piece-mismatch":
-      return "tarn sync \(mirror); if it stays so, the publisher has to mend the feed or the file; \(without)"
+      return
+        "tarn sync \(mirror); if it stays so, the publisher has to correct the feed or the file; \(without)"
     case "content-mismatch":
       return
         "look at its address with a browser; if one has to log in there, give the credentials that the server asks for: "
@@ -73,10 +74,10 @@ package struct ProblemAdvice {
       guard Self.isGone(code) || Self.isOfTheFeed(code) else {
         return problem.attempts < Self.repeated
           ? "tarn sync \(mirror)"
-          : "tarn sync \(mirror); it has failed so in \(problem.attempts) passes, and its server may need mending; "
+          : "tarn sync \(mirror); it has failed so in \(problem.attempts) passes, and its server may need a repair; "
             + without
       }
-      return "tell the publisher, and once it is mended: tarn sync \(mirror); \(without)"
+      return "tell the publisher, and once it is corrected: tarn sync \(mirror); \(without)"
     }
   }
 
@@ -86,7 +87,7 @@ package struct ProblemAdvice {
       return "to take such names: \(option("--no-portable-names", "portable-names = false"))"
     case "path-empty":
       return "give it a name: a line ' out=NAME' below its URL, as in an input file of aria2"
-    default: return "the publisher has to mend it, and all other files come without it; \(without)"
+    default: return "the publisher has to correct it; all other files come without it; \(without)"
     }
   }
 

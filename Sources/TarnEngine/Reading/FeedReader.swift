@@ -364,7 +364,7 @@ struct FeedReader {
       case "headers-too-large": "check the address of the feed: no server of files sends as much before one"
       case "address-refused": "redirects to private addresses are followed only from a private feed"
       case _ where code.hasPrefix("http-5"):
-        "try again later; if it stays so, its server needs mending, or the feed has another address by now"
+        "try again later; if it stays so, its server needs a repair, or the feed has a new address"
       case _ where code.hasPrefix("http-4"): "check the address of the feed"
       default: nil
       }

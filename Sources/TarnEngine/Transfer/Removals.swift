@@ -43,7 +43,7 @@ struct Removals {
         .event(
           when: clock.time, code: "forgotten", path: action.path,
           detail: (code == "expired" ? "no longer wanted" : "no longer in the feed")
-            + (action.present == nil ? "" : "; the file stays, for it is not as Tarn placed it")),
+            + (action.present == nil ? "" : "; the file stays, because it is not as Tarn placed it")),
       ]
     }
     try ledger.apply(changes)

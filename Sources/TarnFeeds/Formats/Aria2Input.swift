@@ -41,7 +41,7 @@ struct Aria2Input: FeedFormat {
       }
       try sink(
         URLList.malformed(
-          text, line: input.line, reason: "line \(input.line) is no absolute URL, and no option"))
+          text, line: input.line, reason: "line \(input.line) is not an absolute URL, and no option"))
       reason = reason ?? "line \(input.line) is not understood"
     }
     if let item = download?.item(in: context) { try sink(item) }

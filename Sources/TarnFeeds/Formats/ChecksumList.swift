@@ -119,7 +119,7 @@ private struct ChecksumReading {
 
   private mutating func refuse(_ line: ListLine, sink: FeedSink) throws {
     try flush(to: sink)
-    let reason = "line \(line.number) is no checksum line"
+    let reason = "line \(line.number) is not a checksum line"
     try sink(Refusal.of(text: line.bytes, code: "line-malformed", reason: reason))
   }
 

@@ -75,7 +75,8 @@ private struct HashdeepReading {
       note("line \(number) is not understood")
     } else if !line.allSatisfy(isBlank) {
       try flush(to: sink)
-      try sink(Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is no row of the list"))
+      try sink(
+        Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is not a row of the list"))
       note("line \(number) is not understood")
     }
   }
@@ -145,7 +146,7 @@ private struct HashdeepReading {
     if let fault = row.fault {
       let reason =
         switch fault {
-        case "size-malformed": "the size is no whole number from 0 to 2^63-1"
+        case "size-malformed": "the size is not a whole number from 0 to 2^63-1"
         case "digest-unsupported": Refusal.noCheck
         default: "a digest is of the wrong length"
         }

@@ -23,7 +23,7 @@ struct ManifestDocument: FeedFormat {
         guard header == nil else { throw reader.malformed("'manifest' is given twice") }
         header = try ManifestHeader(&reader)
       case "files":
-        guard let header else { throw reader.malformed("'manifest' must stand before 'files'") }
+        guard let header else { throw reader.malformed("'manifest' must come before 'files'") }
         guard !hasFiles else { throw reader.malformed("'files' is given twice") }
         hasFiles = true
         let bases = header.bases(in: context)

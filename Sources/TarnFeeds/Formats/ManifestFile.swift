@@ -85,7 +85,8 @@ struct ManifestFile {
         path, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(type))")
     }
     if isSizeBad {
-      return Refusal.of(path, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
+      return Refusal.of(
+        path, code: "size-malformed", reason: "the size is not a whole number from 0 to 2^63-1")
     }
     if isDigestBad {
       return Refusal.of(

@@ -21,7 +21,7 @@ struct ManifestHeader {
       case "format": format = try reader.string()
       case "version":
         guard let value = try reader.wholeNumber() else {
-          throw reader.malformed("'version' is no whole number from 0")
+          throw reader.malformed("'version' is not a whole number of 0 or more")
         }
         version = value
       case "expires":

@@ -80,7 +80,7 @@ struct ManifestLines: FeedFormat {
   private static func requireNothing(behind input: FeedInput) throws(FeedFailure) {
     while let (line, _) = try input.readLine(limit: maximumLine) {
       guard line.allSatisfy(isBlank) else {
-        throw FeedFailure.malformed("something stands behind the end line", line: input.line)
+        throw FeedFailure.malformed("something follows the end line", line: input.line)
       }
     }
   }

@@ -76,7 +76,8 @@ struct MetalinkFile {
     if let fault {
       let what =
         fault == "size-malformed"
-        ? "the size is no whole number from 0 to 2^63-1" : "a digest is malformed, or two of one kind differ"
+        ? "the size is not a whole number from 0 to 2^63-1"
+        : "a digest is malformed, or two of one kind differ"
       return Refusal.of(path, code: fault, reason: what)
     }
     let pieces = pieces

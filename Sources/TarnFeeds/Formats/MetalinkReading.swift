@@ -33,7 +33,7 @@ extension MetalinkVersion {
 
   private func namespace(of root: XMLReader.Node, _ reader: XMLReader) throws(FeedFailure) -> String {
     guard case .start("metalink", let namespace, _) = root else {
-      throw reader.failure("the root of this XML is no 'metalink'", code: "feed-not-recognised")
+      throw reader.failure("the root of this XML is not 'metalink'", code: "feed-not-recognised")
     }
     guard Self.isRoot(namespace: namespace, version: reader.attribute("version") ?? []) else {
       throw reader.failure(

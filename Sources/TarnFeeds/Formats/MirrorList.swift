@@ -35,7 +35,7 @@ struct MirrorList: FeedFormat {
       guard var url = Self.mirror(text) else {
         try sink(
           Refusal.of(
-            text: text, code: "line-malformed", reason: "line \(input.line) is no URL of a directory"))
+            text: text, code: "line-malformed", reason: "line \(input.line) is not the URL of a directory"))
         continue
       }
       url.path += Array("repodata/".utf8) + Self.file

@@ -19,7 +19,7 @@ package enum OPML {
     let head = try input.peek()
     // UTF-16 is accepted as well, recognised by its zeros: the reader finds out whether it is OPML.
     guard head.contains(0) || XMLRoot(head) != nil else {
-      throw FeedFailure(code: "opml-not-recognised", message: "this is no XML, and OPML is")
+      throw FeedFailure(code: "opml-not-recognised", message: "this is not XML, as OPML must be")
     }
     let repaired = RepairedXML(try UTF8Source(input, contentType: contentType))
     let events = try XMLEvents(repaired)
@@ -59,7 +59,7 @@ private struct OPMLReading {
         let isFeed = ["rss", "feed", "RDF"].contains(element.name)
         throw FeedFailure(
           code: "opml-not-recognised",
-          message: "this is no OPML: its root is <\(name)>"
+          message: "this is not OPML: its root is <\(name)>"
             + (isFeed ? "; it is a feed, and 'tarn sync' takes it" : ""))
       }
       isOPML = true
@@ -99,7 +99,7 @@ private struct OPMLReading {
     }
     let url = base.resolve(URLReference(Self.withoutFeedScheme(text)))
     guard seen.insert(url.bytes).inserted else { return }
-    guard url.scheme != nil else { return refuse(shown, "its address is no whole URL") }
+    guard url.scheme != nil else { return refuse(shown, "its address is not a whole URL") }
     guard let obstacle = url.obstacle else {
       list.feeds.append(Subscription(title: title, url: url.text))
       return

@@ -55,7 +55,8 @@ struct SFVList: FeedFormat {
         try sink(ListedFile.item(name, size: names.size(of: name), listing: listing, in: context))
       case .malformed:
         try sink(
-          Refusal.of(text: raw, code: "line-malformed", reason: "line \(input.line) is no name with a CRC-32")
+          Refusal.of(
+            text: raw, code: "line-malformed", reason: "line \(input.line) is not a name with a CRC-32")
         )
         if reason == nil { reason = "line \(input.line) is not understood" }
       }

@@ -24,7 +24,7 @@ struct URLList: FeedFormat {
       guard !text.contains(0), urls.allSatisfy({ $0.scheme != nil }),
         !references.contains(where: { $0.contains(0x20) })
       else {
-        try sink(Self.malformed(text, line: input.line, reason: "line \(input.line) is no absolute URL"))
+        try sink(Self.malformed(text, line: input.line, reason: "line \(input.line) is not an absolute URL"))
         if reason == nil { reason = "line \(input.line) is not understood" }
         continue
       }
@@ -43,7 +43,7 @@ struct URLList: FeedFormat {
     let isURL = words.count > 1 && !text.contains(0) && words.first.map(isAbsolute) ?? false
     let blanks =
       words.dropFirst().contains(where: isAbsolute)
-      ? "parts URLs by a blank: the mirrors of one file are parted by tabs, and each file has a line of its own"
+      ? "separates URLs by a blank: the mirrors of one file are separated by tabs, and each file has a line of its own"
       : "has a blank in its URL: write it as %20"
     return Refusal.of(text: text, code: "line-malformed", reason: isURL ? "line \(line) \(blanks)" : reason)
   }

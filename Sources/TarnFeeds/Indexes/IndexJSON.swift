@@ -44,7 +44,7 @@ struct IndexJSON: FeedFormat {
     if row.isSizeBad {
       return try sink(
         place.refusal(
-          row.name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
+          row.name, code: "size-malformed", reason: "the size is not a whole number from 0 to 2^63-1"))
     }
     let target = place.target(named: row.name, isDirectory: row.type == "directory")
     try place.emit(target, sink: sink) { path in

@@ -52,7 +52,7 @@ struct IndexXML: FeedFormat {
   }
 
   private static func unknown(_ line: Int) -> FeedFailure {
-    .malformed("this line is none of a list of nginx", line: line)
+    .malformed("this line does not belong to a list of nginx", line: line)
   }
 }
 
@@ -88,7 +88,7 @@ private struct NginxXMLRow {
     guard kind == "directory" || size != nil else {
       return try sink(
         place.refusal(
-          name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
+          name, code: "size-malformed", reason: "the size is not a whole number from 0 to 2^63-1"))
     }
     let modified = FeedTime.rfc3339(time)
     let target = place.target(named: name, isDirectory: kind == "directory")

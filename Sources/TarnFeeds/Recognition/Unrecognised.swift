@@ -61,10 +61,11 @@ struct Unrecognised {
 
   private var unknown: FeedFailure {
     let line = trimmed(head.drop(while: isBlank).prefix { $0 != 0x0A }.prefix(60))
-    let begin = line.isEmpty ? "its begin is blank" : "it begins with '\(Printable.escape(line))'"
+    let begin = line.isEmpty ? "its beginning is blank" : "it begins with '\(Printable.escape(line))'"
     let names = FeedParser.formats.map(\.name).joined(separator: ", ")
     return FeedFailure(
-      code: "feed-not-recognised", message: "this is no feed that Tarn reads (\(begin)); it reads: \(names)",
+      code: "feed-not-recognised",
+      message: "this is not a feed that Tarn reads (\(begin)); it reads: \(names)",
       hint: "check the address; nothing was changed")
   }
 }

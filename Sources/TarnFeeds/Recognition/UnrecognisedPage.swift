@@ -92,13 +92,13 @@ struct UnrecognisedPage {
   var failure: FeedFailure {
     if let feed {
       return FeedFailure(
-        code: code, message: "this is a web page, and no feed; it names its feed: \(feed.text)",
+        code: code, message: "this is a web page, not a feed; it names its feed: \(feed.text)",
         hint: "give that address")
     }
     if hasPassword {
       return FeedFailure(
-        code: code, message: "this is a login page, and no feed",
-        hint: "give --header-file, --cookies or --netrc what the server wants; nothing was changed")
+        code: code, message: "this is a login page, not a feed",
+        hint: "give what the server asks for with --header-file, --cookies or --netrc; nothing was changed")
     }
     if isIndex {
       let known = FeedParser.formats.filter(\.isListing).map(\.name).joined(separator: ", ")

@@ -63,8 +63,8 @@ struct UnrecognisedText {
     ("rsync://", "a list of rsync addresses", remoteAdvice),
     ("Sitemap:", "a robots.txt", "check the address; nothing was changed"),
     ("User-agent:", "a robots.txt", "check the address; nothing was changed"),
-    ("HTTP/1.", "an answer of a web server with its headers", "save the body alone (curl without -i)"),
-    ("HTTP/2", "an answer of a web server with its headers", "save the body alone (curl without -i)"),
+    ("HTTP/1.", "an answer of a web server with its headers", "save only the body (curl without -i)"),
+    ("HTTP/2", "an answer of a web server with its headers", "save only the body (curl without -i)"),
     (
       "Algorithm ", "a table of PowerShell's Get-FileHash",
       "write lines of digest, two blanks and name in its place"

@@ -85,7 +85,7 @@ final class GzipSource: ByteSource {
       stream.pointee.avail_in -= 1
     }
     guard stream.pointee.next_in?.pointee == 0x1F, inflateReset(stream) == Z_OK else {
-      throw FeedFailure.malformed("something that is not gzip stands behind the gzip document")
+      throw FeedFailure.malformed("something that is not gzip follows the gzip document")
     }
   }
 

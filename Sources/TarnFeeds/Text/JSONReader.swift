@@ -202,7 +202,7 @@ struct JSONReader {
       position += 1
       guard text.count <= Self.maximumNumber else { throw malformed("a number is too long") }
     }
-    guard Self.isNumber(text) else { throw malformed("this is no number") }
+    guard Self.isNumber(text) else { throw malformed("this is not a number") }
     return text
   }
 
@@ -258,7 +258,7 @@ struct JSONReader {
   mutating func end() throws(FeedFailure) {
     while try hasByte() {
       guard isBlank(buffer[position]) else {
-        throw malformed("something stands behind the end of the document")
+        throw malformed("something follows the end of the document")
       }
       step()
     }

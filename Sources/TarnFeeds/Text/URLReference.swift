@@ -146,13 +146,13 @@ struct URLReference: Equatable {
       return "its URL begins with '\(name):', and Tarn fetches over \(URLScheme.remote) only"
     }
     if host.contains(UInt8(ascii: "@")) {
-      return "its URL carries a user name or a password; write them into a file for --netrc or --header-file"
+      return "its URL contains a user name or a password; write them into a file for --netrc or --header-file"
     }
     if host.isEmpty || host.first == UInt8(ascii: ":") { return "its URL names no host" }
     // This may be a user name, and a password with a slash in it.
     let isBracket = host.contains(UInt8(ascii: "["))
     let port = isBracket ? [] : host.split(separator: UInt8(ascii: ":")).dropFirst().last ?? []
-    guard port.allSatisfy(\.isASCIIDigit) else { return "its URL's port is no number" }
+    guard port.allSatisfy(\.isASCIIDigit) else { return "its URL's port is not a number" }
     return host.contains(UInt8(ascii: "%")) ? "'\(Printable.escape(host))' is no name of a host" : nil
   }
 

@@ -479,7 +479,7 @@ package final class SessionFolder: Sendable {
     let (directory, path) = (destination.directory, destination.place.path(name))
     guard let stat = try FileStat.at(directory, cString(name)) else { return nil }
     guard stat.kind == .regular, stat.owner == geteuid(), stat.links == 1, name == partialName(task) else {
-      throw FolderFailure(.other, "\(Printable.escape(path)) is no partial file of Tarn's")
+      throw FolderFailure(.other, "\(Printable.escape(path)) is not one of Tarn's partial files")
     }
     let number = directory.open(cString(name), O_RDWR | O_NONBLOCK | O_NOCTTY)
     if number == -ENOENT { return nil }

@@ -27,7 +27,7 @@ struct FeedsCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Put the mirrors' folders below this one. Default: the working directory.", valueName: "dir"),
+      "Put the mirrors' folders below this directory.", valueName: "dir"),
     completion: .directory) var folder = "."
   @Option(help: ArgumentHelp("How often the agent reads the feeds.", valueName: "span")) var every = "1h"
   @OptionGroup var common: CommonOptions<NoneShown>

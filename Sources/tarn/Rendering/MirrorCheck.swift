@@ -88,7 +88,8 @@ struct MirrorCheck {
       let missing = document.missing > 0 ? "\(Numbers.count(document.missing, "file")) missing, " : ""
       return " (\(deletions) \(wait) for approval, \(missing)\(success))"
     case .interrupted:
-      return " (\(Numbers.count(document.missing, "file")) missing, for the last pass was ended; \(success))"
+      return
+        " (\(Numbers.count(document.missing, "file")) missing, because the last pass was ended; \(success))"
     case .good: return " (\(success))"
     }
   }

@@ -80,7 +80,7 @@ enum SyncSummary {
     }
     // Told only after changes, which usually means once.
     if counts.hasChanges, lacksList(report) {
-      notes.append("  the list itself is not kept in the mirror, for its address has a query")
+      notes.append("  the list itself is not kept in the mirror, because its address has a query")
     }
     if !report.isWindow, let options = report.options {
       let idle = [PassOptions.Name.keep, .maxAge, .template].filter { name in

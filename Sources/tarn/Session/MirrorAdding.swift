@@ -105,7 +105,7 @@ struct MirrorAdding {
     }
     guard let name = Self.name(of: folder) else {
       throw PassFailure(
-        .usage, code: "bad-name", "no name can be made of \(ShellWord.quote(folder))",
+        .usage, code: "bad-name", "no name can be made from \(ShellWord.quote(folder))",
         hint: "give one: --name NAME")
     }
     return name
