@@ -117,13 +117,9 @@ struct Attempts {
     return request
   }
 
-  /// Whether an encoded response is accepted. Servers label compressed files as encoded, and their bytes are the file. Any other
-  /// encoded response is another file, which only a digest would reveal.
-  private var takesEncoding: Bool {
-    let compressed = [".gz", ".tgz", ".bz2", ".xz", ".zst", ".br", ".Z", ".svgz", ".lzma"]
-    let name = entry.path.bytes
-    return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
-  }
+  /// Whether an encoded response is accepted. Servers label compressed files as encoded, and their bytes are the file: the receiver
+  /// looks whether the coding is the file's own. Any other encoded response is another file, which only a digest would reveal.
+  private var takesEncoding: Bool { entry.digest != nil || FileSignature.isPacked(entry.path) }
 
   /// The row whose validators make the request conditional, because the file in place may still be the server's version. `nil` when
   /// a digest decides instead.
