@@ -649,7 +649,8 @@ import Testing
     for (name, hint, body, type) in [
       ("a.tar.gz", ContentHint(), tar, nil), ("a.tar", ContentHint(), tar, nil),
       ("a.tar.gz", ContentHint(), Self.xz, nil), ("a.zip", ContentHint(), "Rar!\u{1A}\u{7}".bytes, nil),
-      ("a.zip", ContentHint(), "MZ\u{0}\u{3}".bytes, nil), ("a.csv.gz", ContentHint(), "a,b".bytes, "text/csv"),
+      ("a.zip", ContentHint(), "MZ\u{0}\u{3}".bytes, nil),
+      ("a.csv.gz", ContentHint(), "a,b".bytes, "text/csv"),
       ("Packages.gz", ContentHint(), "Package: a".bytes, "text/plain"),
       ("a.zip", ContentHint(length: 5), "plain".bytes, "text/plain"),
       ("a.pdf", ContentHint(), "\n\n%PDF-1.4".bytes, nil),
@@ -699,16 +700,15 @@ import Testing
 
   /// Other kinds than the one declared, by their first bytes or because they are too few.
   @Test func moreThatIsNoRecordingAndNoPicture() throws {
-    let bitmap =
-      "BM".bytes + [9, 9, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0] + [UInt8](repeating: 8, count: 90)
-    let icon =
-      [0, 0, 1, 0, 1, 0, 16, 16, 0, 0, 1, 0, 32, 0, 9, 9, 0, 0, 22, 0, 0, 0]
-      + [UInt8](repeating: 9, count: 90)
+    let rest = [UInt8](repeating: 9, count: 90)
+    let bitmap: [UInt8] = [0x42, 0x4D, 9, 9, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0]
+    let icon: [UInt8] = [0, 0, 1, 0, 1, 0, 16, 16, 0, 0, 1, 0, 32, 0, 9, 9, 0, 0, 22, 0, 0, 0]
     let audio = ContentHint(mediaType: "audio/mpeg".bytes)
     let picture = ContentHint(mediaType: "image/jpeg".bytes, length: 500_000)
     for (name, hint, body, type) in [
-      ("a.mp3", audio, Self.webp, "image/webp"), ("a.mp3", audio, bitmap, "image/bmp"),
-      ("a.mp3", audio, icon, "image/x-icon"), ("a.mp3", audio, "<svg xmlns='x'/>".bytes, "image/svg+xml"),
+      ("a.mp3", audio, Self.webp, "image/webp"), ("a.mp3", audio, bitmap + rest, "image/bmp"),
+      ("a.mp3", audio, icon + rest, "image/x-icon"),
+      ("a.mp3", audio, "<svg xmlns='x'/>".bytes, "image/svg+xml"),
       ("a.mp3", audio, Self.gzip + [7, 7, 7], "text/html"),
       ("a.mp3", audio, "Internal error\u{0}".bytes, nil),
       (

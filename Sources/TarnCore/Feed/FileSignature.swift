@@ -99,8 +99,10 @@ package enum FileSignature {
     let head = bytes[..<512]
     if head.allSatisfy({ $0 == 0 }) { return true }
     let said = String(decoding: head[148..<156].filter { (0x30...0x37).contains($0) }, as: UTF8.self)
-    let blanks = head[..<148] + [UInt8](repeating: 0x20, count: 8) + head[156...]
-    let sums = [blanks.reduce(0) { $0 + Int($1) }, blanks.reduce(0) { $0 + Int(Int8(bitPattern: $1)) }]
+    let blanks = Array(head[..<148]) + Array(repeating: 0x20, count: 8) + Array(head[156...])
+    let sums: [Int] = [
+      blanks.reduce(0) { $0 + Int($1) }, blanks.reduce(0) { $0 + Int(Int8(bitPattern: $1)) },
+    ]
     return Int(said, radix: 8).map(sums.contains) ?? false
   }
 
