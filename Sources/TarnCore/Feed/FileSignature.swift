@@ -53,8 +53,8 @@ package enum FileSignature {
     bytes(.archive, [0xD0, 0xCF, 0x11, 0xE0]), bytes(.archive, [0x04, 0x22, 0x4D, 0x18]),
     bytes(.archive, [0x02, 0x21, 0x4C, 0x18]), bytes(.archive, [0x89, 0x4C, 0x5A, 0x4F]),
     text(.recording, "ID3"), text(.recording, "FLV"), text(.recording, "MAC "), text(.recording, "wvPK"),
-    text(.recording, "caff"),
-    text(.recording, "DSD "), text(.recording, "TTA1"), text(.recording, ".snd"), text(.recording, "G@"),
+    text(.recording, "caff"), text(.recording, "DSD "), text(.recording, "TTA1"), text(.recording, ".snd"),
+    text(.recording, "G@"),
     text(.recording, "APETAGEX"), text(.recording, "ADIF"), text(.recording, "moov", at: 4),
     text(.recording, "mdat", at: 4), text(.recording, "free", at: 4), text(.recording, "skip", at: 4),
     text(.recording, "wide", at: 4), bytes(.recording, [0x00, 0x00, 0x01]), text(.program, "MZ"),
@@ -87,7 +87,8 @@ package enum FileSignature {
     return switch kind {
     case .archive: isTar(bytes) || isFrame(bytes)
     // Readers find the beginning of a document behind other bytes.
-    case .document: bytes.indices.contains { bytes[$0...].starts(with: "%PDF".utf8) }
+    case .document:
+      bytes.starts(with: "%!PS".utf8) || bytes.indices.contains { bytes[$0...].starts(with: "%PDF".utf8) }
     case .recording: bytes.count > 1 && bytes[0] == 0xFF && bytes[1] >= 0xE0
     case .picture, .program: false
     }
@@ -126,19 +127,18 @@ package enum FileSignature {
 extension FileSignature {
   /// The formats that have one form only, by the endings of their files.
   private static let own: [String: [[UInt8]]] = [
-    "appimage": [[0x7F, 0x45, 0x4C, 0x46]], "exe": [[0x4D, 0x5A], [0x5A, 0x4D]], "dll": [[0x4D, 0x5A]],
+    "appimage": [[0x7F, 0x45, 0x4C, 0x46]],
     "qcow2": [[0x51, 0x46, 0x49, 0xFB]], "zim": [[0x5A, 0x49, 0x4D, 0x04]], "parquet": [[0x50, 0x41, 0x52]],
     "wasm": [[0x00, 0x61, 0x73, 0x6D]], "woff": [[0x77, 0x4F, 0x46]], "woff2": [[0x77, 0x4F, 0x46]],
     "psd": [[0x38, 0x42, 0x50]], "npy": [[0x93, 0x4E, 0x55, 0x4D]],
   ]
 
-  /// The endings of archives and of what is packed as one. An archive of another kind under such a name is common enough.
+  /// The endings of archives, of what is packed as one, and of programs that may be one. An archive of another kind under such a name is common enough.
   private static let archives: Set<String> = [
     "zip", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "cbz", "cbr", "cb7", "jar", "war", "apk",
     "aab", "whl", "xpi", "crx", "ipa", "msix", "appx", "msixbundle", "appxbundle", "nupkg", "vsix",
-    "npz", "7z", "rar", "cab", "deb", "udeb", "rpm", "drpm", "gem", "crate", "ova", "tar", "msi", "tgz",
-    "txz",
-    "tbz", "tbz2", "tzst", "bz2", "xz", "zst",
+    "npz", "7z", "rar", "cab", "deb", "udeb", "rpm", "drpm", "gem", "crate", "ova", "tar", "msi", "exe",
+    "dll", "tgz", "txz", "tbz", "tbz2", "tzst", "bz2", "xz", "zst",
   ]
 
   /// Archives that a script may precede, which unpacks or runs them.
