@@ -184,6 +184,42 @@ import Testing
     #expect(world.text("b") == "two" && asked(world, "SHA256SUMS") == 1)
   }
 
+  /// What a list says twice and differently it does not say; another list beside it does.
+  @Test(arguments: [true, false]) func aListThatContradictsItselfSaysNothing(isGoodFirst: Bool) throws {
+    let (good, other) = ("one", String(repeating: "0", count: 3))
+    for hasOwn in [false, true] {
+      let world = world()
+      let texts = isGoodFirst ? [good, other] : [other, good]
+      let sums = list(
+        world, "SHA256SUMS",
+        texts.map { ("x.iso", world.digest($0)) } + [
+          ("b", world.digest("two")), ("b", world.digest("two", .sha512)),
+        ])
+      let own = list(world, "x.iso.sha256", [("x.iso", world.digest(good))])
+      serve(world, "", [file(world, "x.iso", "one"), file(world, "b", "two"), sums] + (hasOwn ? [own] : []))
+      #expect(try world.run().isInSync)
+      #expect(world.row("x.iso")?.isVerified == hasOwn && world.row("b")?.isVerified == true)
+      #expect(world.log.notices.map(\.code) == ["checksums-not-read"])
+      #expect(world.log.notices.first?.message.contains("SHA256SUMS") == true)
+      #expect(world.log.notices.first?.message.contains("two digests of x.iso") == true)
+    }
+  }
+
+  /// The path is that of the file where the list was made.
+  @Test func theListOfOneFileIsOfTheFileBesideIt() throws {
+    let world = world()
+    let sums = list(world, "x.iso.sha256", [("out/x.iso", world.digest("one"))])
+    serve(world, "", [file(world, "x.iso", "one"), sums])
+    #expect(try world.run().isInSync)
+    #expect(world.row("x.iso")?.isVerified == true && world.log.notices.isEmpty)
+    let other = self.world()
+    let strange = list(other, "x.iso.sha256", [("y.iso", other.digest("one"))])
+    serve(other, "", [file(other, "x.iso", "one"), strange])
+    #expect(try other.run().isInSync)
+    #expect(other.row("x.iso")?.isVerified == false)
+    #expect(other.log.notices.first?.message.contains("does not name x.iso") == true)
+  }
+
   /// Repairs, too, go by what the list said.
   @Test func repairsKnowTheDigest() throws {
     let world = world()

@@ -19,13 +19,25 @@ import Testing
     return world
   }
 
-  private func page(_ body: String, _ type: String?) -> FakeAnswer {
-    var answer = FakeAnswer(body: body.bytes)
-    answer.contentType = type
+  private func page(_ body: String, _ type: String?) -> FakeAnswer { answer(body.bytes, type) }
+
+  private func answer(_ body: [UInt8], _ type: String?, coding: String? = nil) -> FakeAnswer {
+    var answer = FakeAnswer(body: body)
+    (answer.contentType, answer.contentEncoding) = (type, coding)
     return answer
   }
 
   private static let hint = ContentHint(mediaType: "audio/mpeg".bytes, length: 30_004)
+
+  /// What a file of this name may be.
+  private static func good(_ name: String) -> [UInt8] {
+    let beginnings = [
+      ".zip": zip, ".pdf": pdf, ".gz": gzip, ".xz": xz, ".zst": [0x28, 0xB5, 0x2F, 0xFD],
+      ".bz2": "BZh91AY&SY".bytes, ".AppImage": [0x7F] + "ELF".bytes, ".deb": "!<arch>\n".bytes,
+    ]
+    guard let begin = beginnings.first(where: { name.hasSuffix($0.key) })?.value else { return audio.bytes }
+    return begin + [UInt8](repeating: 1, count: 5000)
+  }
 
   @Test(arguments: [
     ("<html>login</html>", "text/html; charset=utf-8"), ("  \n<!DOCTYPE html><p>login", nil),
@@ -135,11 +147,13 @@ import Testing
       world.server.answer(World.host + name, page(body, type))
       #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(body.prefix(20))")
       #expect(world.files.isEmpty)
-      world.server.answer(World.host + name, page(Self.audio, type))
+      world.server.answer(World.host + name, answer(Self.good(name), type))
       #expect(try world.run().isInSync)
     }
   }
 
+  private static let gzip: [UInt8] = [0x1F, 0x8B, 8, 0]
+  private static let xz: [UInt8] = [0xFD] + "7zXZ\u{0}".bytes
   private static let gif = "GIF89a\u{1}\u{0}\u{1}\u{0}".bytes
   private static let png = [0x89] + "PNG\r\n\u{1A}\n".bytes
   private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0, 16]
@@ -161,7 +175,7 @@ import Testing
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["content-mismatch"], "\(report.problems)")
     #expect(world.files.isEmpty)
-    world.server.answer(World.host + name, FakeAnswer(body: Self.audio.bytes))
+    world.server.answer(World.host + name, FakeAnswer(body: Self.good(name)))
     #expect(try world.run().isInSync)
   }
 
@@ -340,7 +354,7 @@ import Testing
       #expect(report.problems.map(\.code) == ["content-mismatch"], "\(body.prefix(20))")
       #expect(report.problems.first?.message.contains("a text (") == true, "\(report.problems)")
       #expect(world.files.isEmpty && world.partialNames.isEmpty)
-      world.server.answer(World.host + name, page(Self.audio, type))
+      world.server.answer(World.host + name, answer(Self.good(name), type))
       #expect(try world.run().isInSync)
     }
   }
@@ -379,20 +393,20 @@ import Testing
 
   /// A rounded size, a name of a text or a beginning that only such files have.
   @Test func aTextThatMayBeTheFileIsTaken() throws {
-    func typed(_ type: String) -> ContentHint { ContentHint(mediaType: type.bytes) }
+    func ofType(_ type: String) -> ContentHint { ContentHint(mediaType: type.bytes) }
     let long = String(repeating: " of letters", count: 300)
     for (name, hint, body) in [
-      ("a.mp3", ContentHint(sizes: 3000...3500), "sound" + long), ("a.m3u", typed("audio/mpeg"), "a.mp3"),
-      ("a.torrent", typed("video/mp4"), "d8:announce20:http://tracker/a/b/c" + long),
-      ("a.fits", typed("image/fits"), "SIMPLE  =                    T" + long),
-      ("a.y4m", typed("video/x-yuv4mpeg"), "YUV4MPEG2 W2 H2" + long),
-      ("a.hdr", typed("image/vnd.radiance"), "#?RADIANCE\nFORMAT=" + long),
-      ("b.hdr", typed("image/x-hdr"), "#?RGBE"),
-      ("a.fig", typed("image/x-xfig"), "#FIG 3.2" + long),
+      ("a.mp3", ContentHint(sizes: 3000...3500), "sound" + long), ("a.m3u", ofType("audio/mpeg"), "a.mp3"),
+      ("a.torrent", ofType("video/mp4"), "d8:announce20:http://tracker/a/b/c" + long),
+      ("a.fits", ofType("image/fits"), "SIMPLE  =                    T" + long),
+      ("a.y4m", ofType("video/x-yuv4mpeg"), "YUV4MPEG2 W2 H2" + long),
+      ("a.hdr", ofType("image/vnd.radiance"), "#?RADIANCE\nFORMAT=" + long),
+      ("b.hdr", ofType("image/x-hdr"), "#?RGBE"),
+      ("a.fig", ofType("image/x-xfig"), "#FIG 3.2" + long),
       ("a.vdi", ContentHint(), "<<< Oracle VM VirtualBox Disk Image >>>"),
-      ("a.amr", typed("audio/amr"), "#!AMR\nsound"), ("a.jar", ContentHint(), "#!/bin/bash\n" + long),
-      ("a.xpm", typed("image/x-xpm"), "/* XPM */"), ("a", typed("audio/x-pls"), "[playlist]"),
-      ("a.eps", typed("image/x-eps"), "%!PS-Adobe-3.0 EPSF-3.0" + long),
+      ("a.amr", ofType("audio/amr"), "#!AMR\nsound"), ("a.jar", ContentHint(), "#!/bin/bash\n" + long),
+      ("a.xpm", ofType("image/x-xpm"), "/* XPM */"), ("a", ofType("audio/x-pls"), "[playlist]"),
+      ("a.eps", ofType("image/x-eps"), "%!PS-Adobe-3.0 EPSF-3.0" + long),
     ] as [(String, ContentHint, String)] {
       let world = world(hint, name)
       world.server.answer(World.host + name, page(body, nil))
@@ -516,7 +530,7 @@ import Testing
     }
   }
 
-  private func typed(_ type: String, _ length: UInt64? = nil) -> ContentHint {
+  private func ofType(_ type: String, _ length: UInt64? = nil) -> ContentHint {
     ContentHint(mediaType: type.bytes, length: length)
   }
 
@@ -532,24 +546,24 @@ import Testing
   @Test func whatIsTheFileAllTheSame() throws {
     let midi = "MThd\u{0}\u{0}\u{0}\u{6}\u{0}\u{1}\u{0}\u{1}\u{0}`MTrk"
     try isTheFile([
-      ("a.wax", typed("audio/x-ms-wax"), "<ASX version=\"3.0\"/>", "audio/x-ms-wax"),
-      ("a.wvx", typed("video/x-ms-wvx", 9000), "<ASX version=\"3.0\"/>", "video/x-ms-wvx"),
-      ("a.ram", typed("audio/x-pn-realaudio", 9000), "http://a.example/a.rm", "text/plain"),
-      ("a.xls", typed("application/vnd.ms-excel"), "<html><table>", "application/vnd.ms-excel"),
-      ("a.ppm", typed("image/x-portable-pixmap", 9000), "P3 1 1 255 0 0 0", "text/plain"),
-      ("a.xpm", typed("image/x-xpixmap"), "/* XPM */", "text/x-c"),
-      ("a.dxf", typed("image/vnd.dxf"), "  0\nSECTION", "text/plain"),
-      ("a.ts", typed("video/mp2t"), "export const a = 1;", "text/plain"),
+      ("a.wax", ofType("audio/x-ms-wax"), "<ASX version=\"3.0\"/>", "audio/x-ms-wax"),
+      ("a.wvx", ofType("video/x-ms-wvx", 9000), "<ASX version=\"3.0\"/>", "video/x-ms-wvx"),
+      ("a.ram", ofType("audio/x-pn-realaudio", 9000), "http://a.example/a.rm", "text/plain"),
+      ("a.xls", ofType("application/vnd.ms-excel"), "<html><table>", "application/vnd.ms-excel"),
+      ("a.ppm", ofType("image/x-portable-pixmap", 9000), "P3 1 1 255 0 0 0", "text/plain"),
+      ("a.xpm", ofType("image/x-xpixmap"), "/* XPM */", "text/x-c"),
+      ("a.dxf", ofType("image/vnd.dxf"), "  0\nSECTION", "text/plain"),
+      ("a.ts", ofType("video/mp2t"), "export const a = 1;", "text/plain"),
       ("README", ContentHint(length: 9000), "read me", "text/plain"),
       ("a.asc", ContentHint(length: 9000), "-----BEGIN PGP SIGNATURE-----", "text/plain"),
-      ("a.vtt", typed("application/octet-stream", 9000), "WEBVTT", "text/vtt"),
+      ("a.vtt", ofType("application/octet-stream", 9000), "WEBVTT", "text/vtt"),
       ("a.md", ContentHint(length: 9000), "# text", "text/markdown"),
       ("a.json", ContentHint(length: 9000), "{\"a\": 1}", "application/json"),
-      ("a.gpx", typed("application/octet-stream"), "<gpx/>", "application/gpx+xml"),
-      ("x", typed("audio/midi", 9000), midi, Self.typed), ("x", typed("audio/midi", 9000), midi, nil),
-      ("x", typed("image/x-odd", 7), "letters", "text/plain"),
+      ("a.gpx", ofType("application/octet-stream"), "<gpx/>", "application/gpx+xml"),
+      ("x", ofType("audio/midi", 9000), midi, Self.typed), ("x", ofType("audio/midi", 9000), midi, nil),
+      ("x", ofType("image/x-odd", 7), "letters", "text/plain"),
       ("x", ContentHint(length: 7), "letters", "text/plain"),
-      ("a.txt", typed("text/plain"), "", "text/plain"),
+      ("a.txt", ofType("text/plain"), "", "text/plain"),
     ])
   }
 
@@ -566,7 +580,7 @@ import Testing
       ("page.html.bak", ContentHint(), "<html>old", "text/html"),
       ("README.Debian", ContentHint(), "<html>shown", "text/html"),
       ("en.wikipedia.org", ContentHint(), "<html>a page", "text/html"),
-      ("a.txt", typed("text/html"), "<html>a page", "text/html"),
+      ("a.txt", ofType("text/html"), "<html>a page", "text/html"),
       ("a.bin", ContentHint(), "<b\u{7}\u{0}\u{1}", nil), ("a.iso", ContentHint(), "<a\u{7}\u{0}\u{1}", nil),
       ("a.iso", ContentHint(), "[[\u{7}\u{0}\u{1}", nil),
       ("a.asc", ContentHint(), "[[anchor]]\n= Title", "text/plain"),
@@ -580,14 +594,164 @@ import Testing
       ("a.nfo", ContentHint(), "<metadata/>", "text/html"),
       ("a.conf", ContentHint(), "<fontconfig/>", "text/html"),
       ("a.log", ContentHint(), "<html>built", "text/html"),
-      ("x", typed("image/gif"), "GIF89a\u{1}\u{0}\u{1}\u{0};", "text/html"),
-      ("x", typed("image/jpeg", 90000), "\u{FF}\u{D8}\u{0}", "text/plain"),
-      ("x.pdf", typed("application/pdf"), "%PDF-1.4\n% ReportLab", "text/html"),
-      ("x", typed("application/x-metalink"), "<metalink/>", "text/html"),
+      ("x", ofType("image/gif"), "GIF89a\u{1}\u{0}\u{1}\u{0};", "text/html"),
+      ("x", ofType("image/jpeg", 90000), "\u{FF}\u{D8}\u{0}", "text/plain"),
+      ("x.pdf", ofType("application/pdf"), "%PDF-1.4\n% ReportLab", "text/html"),
+      ("x", ofType("application/x-metalink"), "<metalink/>", "text/html"),
       (
         "a.xml.gz", ContentHint(), "<?xml version=\"1.0\"?><a>\(String(repeating: " ", count: 2000))",
         "text/xml"
       ),
     ])
+  }
+
+  /// Bytes in a coding that is not the file's own are another file, although its name is that of a compressed one.
+  @Test func encodedBytesAreNotTheFile() throws {
+    let brotli: [UInt8] = [0x1B, 0x9F, 0x02] + [UInt8](repeating: 7, count: 3000)
+    for (name, coding, body, type) in [
+      ("a.tar.gz", "br", brotli, Self.typed), ("a.tar.gz", "zstd", [0x28, 0xB5, 0x2F, 0xFD, 4], nil),
+      ("a.tar.gz", "deflate", [0x78, 0x9C] + brotli, "application/gzip"), ("a.tgz", "br", brotli, nil),
+      ("a.gz", "br", brotli, nil), ("a.tar.xz", "br", brotli, nil), ("a.svgz", "br", brotli, "image/svg+xml"),
+      ("a.tar.xz", "gzip", Self.gzip + brotli, nil),
+      ("a.tar.gz", "gzip", Self.gzip + [1, 2, 3], "text/html"),
+    ] as [(String, String, [UInt8], String?)] {
+      for hint in [ContentHint(), ContentHint(sizes: 0...1 << 20)] {
+        let world = world(hint, name)
+        world.server.answer(World.host + name, answer(body, type, coding: coding))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(coding)")
+        #expect(world.files.isEmpty)
+      }
+    }
+    for (name, coding, body, type) in [
+      ("a.tar.gz", "gzip", Self.gzip + brotli, Self.typed), ("a.tgz", "x-gzip", Self.gzip + [1], nil),
+      ("a.tar.xz", "xz", Self.xz + brotli, nil), ("a.tar.xz", "x-gzip", Self.xz + brotli, nil),
+      ("a.html.gz", "gzip", Self.gzip + brotli, "text/html"), ("a.br", "br", brotli, nil),
+      ("a.svgz", "gzip", Self.gzip + brotli, "image/svg+xml"),
+    ] as [(String, String, [UInt8], String?)] {
+      let world = world(ContentHint(), name)
+      world.server.answer(World.host + name, answer(body, type, coding: coding))
+      #expect(try world.run().isInSync, "\(name) \(coding)")
+    }
+  }
+
+  /// The name tells how such a file begins.
+  @Test(arguments: [
+    "a.tar.gz", "a.tar.xz", "a.tar.zst", "a.bz2", "a.xz", "a.zip", "a.pdf", "a.deb", "A.AppImage",
+  ])
+  func aFileBeginsAsItsNameSays(_ name: String) throws {
+    let long = String(repeating: "Too many requests. ", count: 90)
+    for (body, type) in [
+      ("Too many requests".bytes, "text/plain"), (#"{"error":"quota"}"#.bytes, Self.typed), ([], Self.typed),
+      ("Internal error\u{0}".bytes, Self.typed), ("ID3 is no text".bytes, nil), (long.bytes, nil),
+      (Self.webp, "image/webp"), ("#!\n".bytes + long.bytes, "text/plain"), (Self.gif, nil),
+    ] as [([UInt8], String?)] {
+      let world = world(ContentHint(), name)
+      world.server.answer(World.host + name, answer(Self.good(name), Self.typed))
+      #expect(try world.run().isInSync)
+      world.add(
+        Entry(path: name.path, sources: [Source(url: World.host + name)], listing: "another time".bytes))
+      world.server.answer(World.host + name, answer(body, type))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(body.prefix(20))")
+      #expect(world.files[name] == String(decoding: Self.good(name), as: UTF8.self))
+    }
+  }
+
+  private static let webp = "RIFF\u{24}\u{0}\u{0}\u{0}WEBPVP8 ".bytes + [UInt8](repeating: 9, count: 2000)
+
+  /// Misnamed, unpacked on the way, or counted by the feed: it may be the file.
+  @Test func whatBeginsOtherwiseAndIsTheFile() throws {
+    var tar = "a".bytes + [UInt8](repeating: 0, count: 511)
+    let sum = 0x61 + 8 * 0x20
+    tar.replaceSubrange(148..<154, with: "000\(String(sum, radix: 8))".bytes)
+    for (name, hint, body, type) in [
+      ("a.tar.gz", ContentHint(), tar, nil), ("a.tar", ContentHint(), tar, nil),
+      ("a.tar.gz", ContentHint(), Self.xz, nil), ("a.zip", ContentHint(), "Rar!\u{1A}\u{7}".bytes, nil),
+      ("a.zip", ContentHint(), "MZ\u{0}\u{3}".bytes, nil),
+      ("a.csv.gz", ContentHint(), "a,b".bytes, "text/csv"),
+      ("Packages.gz", ContentHint(), "Package: a".bytes, "text/plain"),
+      ("a.zip", ContentHint(length: 5), "plain".bytes, "text/plain"),
+      ("a.pdf", ContentHint(), "\n\n%PDF-1.4".bytes, nil),
+      ("a.docx", ContentHint(), [0xD0, 0xCF, 0x11, 0xE0], nil),
+      ("a.bin", ContentHint(), ":10010000214601360121470136007EFE09D2190140".bytes, "text/plain"),
+      ("a.bin", ContentHint(), "#!/bin/sh\necho".bytes, "text/plain"),
+      ("a.img", ContentHint(), [UInt8](repeating: 0, count: 5000), nil),
+    ] as [(String, ContentHint, [UInt8], String?)] {
+      let world = world(hint, name)
+      world.server.answer(World.host + name, answer(body, type))
+      let report = try world.run()
+      #expect(report.isInSync, "\(name) \(report.problems)")
+    }
+  }
+
+  /// A disk image has no beginning of its own.
+  @Test func anImageIsNoAnswer() throws {
+    let page = "<!DOCTYPE html><title>Log in</title>"
+    let typed = ContentHint(mediaType: Self.typed.bytes, length: 500_000)
+    for (name, body) in [("a.img", page), ("a.bin", #"{"error":"quota"}"#), ("a.img", "Too many requests")] {
+      let world = world(typed, name)
+      world.server.answer(World.host + name, self.page(body, Self.typed))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(body)")
+    }
+    for body in ["", "Too many requests", page] {
+      let world = world(ContentHint(), "a.img")
+      let good = [UInt8](repeating: 3, count: 300_000)
+      for (listing, answered) in [("1", good), ("2", body.bytes)] {
+        world.add(
+          Entry(path: "a.img".path, sources: [Source(url: World.host + "a.img")], listing: listing.bytes))
+        world.server.answer(World.host + "a.img", answer(answered, "text/plain"))
+        #expect(try world.run().isInSync == (listing == "1"), "\(body)")
+      }
+      #expect(world.files["a.img"] == String(decoding: good, as: UTF8.self))
+    }
+  }
+
+  /// No program makes a page of these names.
+  @Test(arguments: [
+    "a.flatpak", "a.lz", "a.cab", "a.xpi", "a.msix", "a.ipa", "a.pkg", "a.zim", "a.nc", "a.ts",
+  ])
+  func moreNamesThatAreNoPages(_ name: String) throws {
+    let world = world(ContentHint(), name)
+    world.server.answer(World.host + name, page("<!DOCTYPE html><p>login", "text/html"))
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+  }
+
+  /// Other kinds than the one declared, by their first bytes or because they are too few.
+  @Test func moreThatIsNoRecordingAndNoPicture() throws {
+    let rest = [UInt8](repeating: 9, count: 90)
+    let bitmap: [UInt8] = [0x42, 0x4D, 9, 9, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0]
+    let icon: [UInt8] = [0, 0, 1, 0, 1, 0, 16, 16, 0, 0, 1, 0, 32, 0, 9, 9, 0, 0, 22, 0, 0, 0]
+    let audio = ContentHint(mediaType: "audio/mpeg".bytes)
+    let picture = ContentHint(mediaType: "image/jpeg".bytes, length: 500_000)
+    for (name, hint, body, type) in [
+      ("a.mp3", audio, Self.webp, "image/webp"), ("a.mp3", audio, bitmap + rest, "image/bmp"),
+      ("a.mp3", audio, icon + rest, "image/x-icon"),
+      ("a.mp3", audio, "<svg xmlns='x'/>".bytes, "image/svg+xml"),
+      ("a.mp3", audio, Self.gzip + [7, 7, 7], "text/html"),
+      ("a.mp3", audio, "Internal error\u{0}".bytes, nil),
+      (
+        "a.mp3", ContentHint(mediaType: "audio/mpeg".bytes, length: 5_000_000),
+        Self.gzip + [UInt8](repeating: 7, count: 1700), "text/html"
+      ),
+      ("a.mp4", ContentHint(), "Internal error\u{0}".bytes, nil),
+      ("a.m4a", ContentHint(), [1, 2, 3, 4], nil),
+      ("a.mp3", audio, "#!/bin/sh\nexit".bytes, nil),
+      ("a.jpg", picture, Self.gif + [UInt8](repeating: 0, count: 33), "image/gif"),
+      ("a.jpg", picture, [UInt8](repeating: 2, count: 20), "text/html"),
+    ] as [(String, ContentHint, [UInt8], String?)] {
+      let world = world(hint, name)
+      world.server.answer(World.host + name, answer(body, type))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(type ?? "")")
+      #expect(world.files.isEmpty)
+    }
+    for (name, hint, body) in [
+      ("a.mp3", audio, [0xFF, 0xFB, 0x90, 0]), ("a.mp4", ContentHint(), "\u{0}\u{0}\u{0} ftypisom".bytes),
+      ("a.jpg", picture, [0xFF, 0xD8, 0xFF, 0xE0]),
+      ("a.wav", ContentHint(), "RIFF\u{4}\u{0}\u{0}\u{0}WAVE".bytes),
+    ] as [(String, ContentHint, [UInt8])] {
+      let world = world(hint, name)
+      world.server.answer(World.host + name, answer(body, "text/html"))
+      let report = try world.run()
+      #expect(report.isInSync, "\(name) \(report.problems)")
+    }
   }
 }

@@ -67,7 +67,7 @@ import Testing
     world.add(world.bareEntry("plain", listing: "1"))
     world.server.put(World.host + "plain", "plain".bytes)
     world.add(world.bareEntry("packed.tar.gz", listing: "1"))
-    world.server.put(World.host + "packed.tar.gz", "packed".bytes)
+    world.server.put(World.host + "packed.tar.gz", [0x1F, 0x8B, 8] + "packed".bytes)
     world.want("told", "told")
     #expect(try world.run().isInSync)
     let encodings = world.server.requests.map { "\($0.url.dropFirst(World.host.count)) \($0.encoding)" }

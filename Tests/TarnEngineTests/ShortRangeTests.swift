@@ -136,6 +136,26 @@ import Testing
     #expect(world.text("a") == text)
   }
 
+  /// The server does not tell a length, breaks off, and then says that there is no more.
+  @Test func whatEndsFarBelowItsLengthIsNotTheWhole() throws {
+    let audio = "ID3\u{4}\u{0}" + String(repeating: "0123456789abcdef", count: 600)
+    var cut = Server.broken(audio, after: 2000, etag: "\"1\"")
+    cut.hasLength = false
+    let noMore = FakeAnswer(etag: "\"1\"", body: Array(audio.bytes.prefix(2000)))
+    let whole = FakeAnswer(etag: "\"1\"", body: audio.bytes)
+    for (script, expected) in [
+      ([cut, noMore, whole], nil), ([cut, noMore, cut, noMore], "content-mismatch"),
+    ] as [([FakeAnswer], String?)] {
+      let world = world(.hint, FakeAnswer(status: 500))
+      world.policy.retries = 3
+      world.server.script(Self.url, script)
+      let report = try world.run()
+      #expect(report.problems.map(\.code) == (expected.map { [$0] } ?? []))
+      #expect(world.text("a") == (expected == nil ? audio : nil))
+      #expect(world.server.requests.map(\.offset).prefix(3) == [0, 2000, 0])
+    }
+  }
+
   /// The first answer breaks off.
   ///
   /// - Parameter offsets: gets where each request begins.

@@ -35,6 +35,21 @@ import Testing
     #expect(outcome.entries[1].listing == Array("14-Nov-2023 22:13 3G".utf8))
   }
 
+  /// What lies below a directory is in its own list; a list that names it is not understood whole.
+  @Test func whatLiesDeeperIsTold() {
+    for deep in ["sub/x.bin", ".tarn/x", "/pub/sub/y/", "sub/x?a=1"] {
+      let outcome = parse(
+        Self.page(
+          "<a href=\"a\">a</a>  14-Nov-2023 22:13  1\r\n<a href=\"\(deep)\">x</a>  14-Nov-2023 22:13  1\r\n"),
+        url: Self.url)
+      #expect(outcome.names == ["a"] && !outcome.isComplete, "\(deep)")
+      #expect(
+        outcome.end?.incompleteReason
+          == "what lies deeper is left out: 1 link of the list into directories below it"
+      )
+    }
+  }
+
   @Test func putsNamesInTheirPlace() {
     let outcome = parse(Self.good, url: Self.url, place: "deep/er")
     #expect(outcome.names == ["deep/er/a&b.txt", "deep/er/big.iso"])

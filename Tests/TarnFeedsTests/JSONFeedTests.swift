@@ -47,6 +47,35 @@ import Testing
     #expect(parse(document).failure?.code.hasPrefix("feed-") == true)
   }
 
+  @Test func oneAttachmentNeedsNoList() {
+    func read(_ attachments: String) -> Outcome {
+      parse(
+        #"{"version":"https://jsonfeed.org/version/1","items":[{"id":"a","attachments":"# + attachments
+          + "}]}")
+    }
+    #expect(read(#"{"url":"/a.mp3"}"#).enclosures.map(\.sources[0].url) == ["https://example.org/a.mp3"])
+    for odd in ["{}", "\"/a.mp3\"", "[\"/a.mp3\"]", "7"] {
+      #expect(read(odd).codes == ["enclosure-without-url"], "\(odd)")
+    }
+    #expect(read("null").codes.isEmpty && read("[null]").codes.isEmpty)
+  }
+
+  /// As samples of readers have it.
+  @Test func itsVersionMayBeANumber() {
+    let item = #""items":[{"id":"a","url":"u","attachments":[{"url":"/a.mp3"}]}]}"#
+    for version in ["1", "1.0", "1.1"] {
+      let outcome = parse("{\"version\":\"\(version)\",\"title\":\"t\",\(item)")
+      #expect(outcome.end?.format == "JSON Feed" && outcome.enclosures.count == 1, "\(version)")
+    }
+    for other in [
+      "{\"version\":\"2\",\(item)", #"{"version":"1.0","items":[{"name":"a"}]}"#,
+      #"{"version":"1.0","items":[]}"#,
+      #"{"version":"1.0","items":{"attachments":1}}"#,
+    ] {
+      #expect(parse(other).end?.format != "JSON Feed", "\(other)")
+    }
+  }
+
   @Test func isAWindowEvenWithoutItems() {
     let outcome = parse(#"{"version":"https://jsonfeed.org/version/1"}"#)
     #expect(outcome.end?.isComplete == false)

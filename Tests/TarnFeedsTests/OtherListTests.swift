@@ -127,6 +127,26 @@ import Testing
     #expect(!parse(String(Self.aria2.dropLast(1))).isComplete)
   }
 
+  /// A list of URLs that is cut may lack files, and its last name may be shortened.
+  @Test func aLastLineWithoutAnEndMayBeCut() {
+    let list = "https://a.example/f08.bin\nhttps://a.example/f09.bin\n"
+    #expect(parse(list).isComplete)
+    for cut in [1, 3, 20] {
+      let outcome = parse(String(list.dropLast(cut)))
+      #expect(outcome.end?.incompleteReason == "line 2, the last one, has no end: it may be cut")
+    }
+    #expect(cutsThatPassForWhole(list).allSatisfy { Array(list.utf8)[$0 - 1] == 0x0A })
+    for text in ["out=f09.b", "out=f", "out=f09.", "out=", "out", "ou"] {
+      let outcome = parse("https://a.example/1\n out=x.bin\nhttps://a.example/f09.bin\n \(text)")
+      #expect(outcome.names == ["x.bin"], "\(text)")
+      #expect(outcome.codes == ["line-malformed"] && !outcome.isComplete, "\(text)")
+    }
+    for (url, text) in [("f09.bin", "out=other.bin"), ("f09", "out=other"), ("f09.bin", "dir=sub")] {
+      let outcome = parse("https://a.example/\(url)\n pause=true\nhttps://a.example/\(url)\n \(text)")
+      #expect(outcome.entries.count == 2 && outcome.codes.isEmpty && !outcome.isComplete, "\(text)")
+    }
+  }
+
   @Test func refusesDownloadsOfAria2() {
     let url = "http://a.example/f\n"
     let outcome = parse(

@@ -54,6 +54,11 @@ import Testing
     ("a.iso: 0C C1 75 B9 C0 F1 B6 A8  31 C3 99 E2 69 77 26\n", "as gpg prints", "gpg --print-md"),
     ("a: SHA1 = 86F7 E437 FAA5 A7FC E15D  1DDC B9EA EAEA 3776\n", "as gpg prints", "sha256sum"),
     ("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48b  a.iso\n", "has 63 digits", "cut"),
+    (
+      "\(String(repeating: "ab", count: 32))  a.iso\r\(String(repeating: "cd", count: 32))  b.iso\r",
+      "CR alone",
+      "line feeds"
+    ),
     ("43871     1 a.txt\n12345 17 b.txt\n", "cksum", "sha256sum"),
     ("DIST a.tar.gz 1 BLAKE2B ab SHA512 cd\n", "Gentoo", "URL list"),
     ("Package: a\nVersion: 1\nFilename: pool/a.deb\n", "Debian", "directory index"),

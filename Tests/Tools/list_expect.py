@@ -381,7 +381,7 @@ def urls(data):
             groups.append((re.split(r"\s*\t\s*", text), {}))
     for group, chosen in groups:
         one_download(sample, group, chosen)
-    sample.complete &= not options or data.endswith(b"\n")
+    sample.complete &= data.endswith(b"\n")
     return sample
 
 

@@ -47,14 +47,21 @@ package struct ContentDoubt: Sendable {
   private let isEnclosure: Bool
   /// True for a compressed file, which is a text only where a server unpacks it.
   private let isPacked: Bool
+  /// The parts of the file's name behind its dots, the last one first.
+  private let endings: [String]
   /// The ending of the file's name.
   private let ending: String
+  /// The size of the file that is replaced; `nil` where there is none.
+  private let earlier: UInt64?
 
+  /// - Parameter earlier: the size of the file that it replaces.
   /// - Returns: `nil` where there is nothing to doubt: a digest or an exact size decides, or nothing is declared.
-  package init?(_ entry: Entry) {
+  package init?(_ entry: Entry, replacing earlier: UInt64? = nil) {
     guard entry.digest == nil, entry.size == nil else { return nil }
     var hint = entry.hint
-    ending = Self.ending(entry)
+    endings = FileSignature.endings(entry.path)
+    ending = endings.first ?? ""
+    self.earlier = earlier
     declared = Self.declared(entry, ending)
     if Self.programEndings.contains(ending) { hint.sizes = nil }
     // Feeds of torrents give the size of what the torrent leads to.
@@ -80,14 +87,21 @@ package struct ContentDoubt: Sendable {
   /// - Parameters:
   ///   - opening: the first bytes, of which at most `opening` are looked at; more may follow.
   ///   - contentType: the header as the server sent it.
-  package func doubt(opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
+  ///   - coding: the content coding that the server names. The bytes come as they are.
+  package func doubt(
+    opening: some Collection<UInt8>, contentType: String?, coding: String? = nil
+  ) -> FolderFailure? {
     let came = Opening(opening)
-    guard !came.isDrawing(contentType), !came.hasMagic else { return nil }
+    if opening.count >= Self.opening, let failure = doubt(beginning: opening, contentType, coding, size: nil)
+    {
+      return failure
+    }
+    guard !isWantedDrawing(came, contentType), !hasMagic(came) else { return nil }
     let why: String?
     switch declared {
     case .media(let type) where came.isMarkup || came.isJSON || came.isPointer:
       why = "\(Self.came(contentType)) came where the feed says \(type)"
-    case .other where hint.mediaType.map { Self.mediaType(contentType).utf8.elementsEqual($0) } == true:
+    case .other where isAgreed(contentType):
       // Feed and server agree, as for an Excel table that is a web page.
       why = nil
     case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
@@ -108,17 +122,57 @@ package struct ContentDoubt: Sendable {
     }
   }
 
+  /// Returns whether feed and server name the same type, and it says something.
+  private func isAgreed(_ contentType: String?) -> Bool {
+    let type = Self.mediaType(contentType)
+    return !Self.saysNothing.contains(type) && hint.mediaType.map { type.utf8.elementsEqual($0) } == true
+  }
+
+  /// Returns why the first bytes are not those of such a file: the coding is another one, or the name tells how it begins.
+  ///
+  /// - Parameter size: the size of the body; `nil` while more may follow.
+  private func doubt(
+    beginning opening: some Collection<UInt8>, _ contentType: String?, _ coding: String?, size: UInt64?
+  ) -> FolderFailure? {
+    let bytes = Array(opening.prefix(Self.opening))
+    guard !bytes.isEmpty else { return nil }
+    if let coding {
+      let isPage = !mayBePage && Self.isHTML(contentType)
+      guard !isPage, FileSignature.fits(coding: coding, bytes, ending) else {
+        return FolderFailure(
+          .contentMismatch,
+          "\(Self.came(contentType)) in the coding \(Printable.escape(coding)) came, which is not the file's own"
+        )
+      }
+    }
+    // An exact length vouches, and a rounded size does. A length may be told only at the end.
+    guard hint.sizes == nil, size.map({ $0 != hint.length }) ?? (hint.length == nil),
+      let isFitting = FileSignature.fits(bytes, endings[...])
+    else { return nil }
+    let isPackedPage = Self.isHTML(contentType) && FileSignature.isForeignGzip(bytes, ending)
+    guard !isFitting || isPackedPage else { return nil }
+    let came = Opening(bytes)
+    let what =
+      came.kind.map { "\($0.rawValue) (\(Self.shown(contentType)))" }
+      ?? Self.came(contentType, isText: came.isText)
+    return FolderFailure(
+      .contentMismatch, "\(what) came, and no .\(Printable.escape(ending)) file begins so")
+  }
+
   /// Returns why a body of this size is not the file; `nil` when it may be.
   ///
   /// - Parameter opening: the first bytes of the body; empty where an earlier exchange brought them.
-  package func doubt(size: UInt64, opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
+  package func doubt(
+    size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil
+  ) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
         .sizeMismatch,
         "it has \(Units.count(size, "byte")), and the listing's size stands for "
           + "\(Units.grouped(sizes.lowerBound)) to \(Units.grouped(sizes.upperBound))")
     }
-    return doubt(ofDeclared: size, opening, contentType).map { FolderFailure(.contentMismatch, $0) }
+    return doubt(beginning: opening, contentType, coding, size: size)
+      ?? doubt(ofDeclared: size, opening, contentType).map { FolderFailure(.contentMismatch, $0) }
   }
 
   private func doubt(
@@ -135,10 +189,11 @@ package struct ContentDoubt: Sendable {
         "\(kind.rawValue) (\(Self.shown(contentType))) of \(Units.count(size, "byte")) came, which the file's name or "
         + "its declared type does not fit"
     }
-    guard !came.isDrawing(contentType) else { return nil }
+    guard !isWantedDrawing(came, contentType) else { return nil }
     // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
-    guard !came.hasMagic else { return nil }
+    if isTiny, !opening.isEmpty, let few = doubt(ofFew: size, opening, contentType) { return few }
+    guard !hasMagic(came) else { return nil }
     let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
     // A longer body counts as text only where the server calls it text as well.
     let isText = looksLikeText && Self.isText(contentType)
@@ -152,7 +207,9 @@ package struct ContentDoubt: Sendable {
           || !opening.isEmpty && isUnvouchedText(came, size: size)
       // A file that was unpacked on the way is not taken for a page, and is not shorter.
       case .other:
-        isAnotherText && isPacked
+        isPackedByType && !opening.isEmpty && isUnvouchedText(came, size: size)
+          || isAnotherText && (isPacked || isNamedBinary)
+          || isReplacedByText(size, came, isEmpty: opening.isEmpty)
           || isText
             && (isShort || Self.isHTML(contentType)
               || hint.length == nil && isTiny && Self.isAnswer(contentType))
@@ -173,11 +230,67 @@ package struct ContentDoubt: Sendable {
   ///
   /// - Parameter size: the size of the body; `nil` while more may follow.
   private func isUnvouchedText(_ came: Opening, size: UInt64?) -> Bool {
-    guard isMediaOrBinary, came.isText, hint.sizes == nil else { return false }
+    guard isMediaOrBinary || isPackedByType, came.isText, hint.sizes == nil else { return false }
     guard !Self.plainEndings.contains(ending), !Self.textEndings.contains(ending) else { return false }
     guard let length = hint.length else { return true }
     return size.map { $0 / 2 > length } ?? false
   }
+
+  /// Returns why a few bytes are not a recording, or a picture of more than twice their size.
+  private func doubt(ofFew size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?) -> String?
+  {
+    let bytes = Array(opening)
+    if isPicture, let length = hint.length, size < length / 2 {
+      let isPixel = bytes.starts(with: "GIF8".utf8) && ending != "gif" && !namesType("gif")
+      let isAnswer = Self.isHTML(contentType) && FileSignature.kind(of: bytes) != .picture
+      return isPixel || isAnswer ? tooShort(size) : nil
+    }
+    guard isRecording, hint.length == nil, hint.sizes == nil, !FileSignature.mayBe(.recording, bytes) else {
+      return nil
+    }
+    return "\(Units.count(size, "byte")) (\(Self.shown(contentType))) came, which are no recording"
+  }
+
+  /// True for a recording by its name, or by its type where the name tells nothing.
+  private var isRecording: Bool {
+    if Self.recordingEndings.contains(ending) { return true }
+    let isUnknown = !isPicture && !Self.plainEndings.contains(ending) && !Self.textEndings.contains(ending)
+    return isUnknown && ["mpeg", "mp3", "mp4", "x-m4a", "x-m4v"].contains(where: namesType)
+  }
+
+  /// Returns whether the feed's type ends with these letters: `audio/mpeg`, or `mpeg` alone.
+  private func namesType(_ name: String) -> Bool {
+    let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    return type == name || type.hasSuffix("/\(name)")
+  }
+
+  /// True for a name that stands for bytes of some kind, and for no text that a feed would give the length of another file for.
+  private var isNamedBinary: Bool {
+    Self.otherEndings.contains(ending) && !Self.mixedEndings.contains(ending)
+      && hint.mediaType.map(Self.tells) != true
+  }
+
+  /// Returns whether a text of a few bytes came in the place of a far larger file that is no text by its name. The records of
+  /// firmware in letters are told by their first bytes.
+  private func isReplacedByText(_ size: UInt64, _ came: Opening, isEmpty: Bool) -> Bool {
+    guard let earlier, isNamedBinary, !isEmpty, came.isText, !came.isRecords, !came.isScript else {
+      return false
+    }
+    return size < Self.leastMedia && size < earlier / 20
+  }
+
+  /// Returns whether it is a drawing in SVG, which a recording or a document never is.
+  private func isWantedDrawing(_ came: Opening, _ contentType: String?) -> Bool {
+    came.isDrawing(contentType) && (isPicture || !isMediaOrBinary)
+  }
+
+  private func hasMagic(_ came: Opening) -> Bool {
+    // Programs that carry their data begin as a script.
+    came.hasMagic || came.isScript && !isMediaOrBinary || came.isScript && ["jar", "war"].contains(ending)
+  }
+
+  /// True where only the feed's type tells that the file is compressed.
+  private var isPackedByType: Bool { isPacked && ending.isEmpty }
 
   private func textCame(_ contentType: String?) -> String {
     let what = "\(Self.came(contentType, isText: true)) came where the feed "
@@ -203,25 +316,32 @@ package struct ContentDoubt: Sendable {
   }
 
   /// Returns whether the kind found fits what is declared: a picture that says not to link to it does not fit a recording.
-  private func fits(_ kind: Opening.Kind) -> Bool {
+  private func fits(_ kind: FileSignature.Kind) -> Bool {
     guard isMediaOrBinary else { return true }
     switch kind {
+    case .recording, .program: return true
     case .picture: return isPicture
     case .document:
       return ending == "pdf" || hint.mediaType?.elementsEqual("application/pdf".utf8) == true
     // Many kinds of files are archives by their first bytes.
     case .archive:
-      if case .media = declared { return Self.archiveEndings.contains(ending) }
+      if case .media = declared {
+        let isUsual = ending.isEmpty || isRecording || Self.pictureEndings.contains(ending)
+        return FileSignature.isArchive(ending) || !isUsual
+      }
       return !isPicture && !Self.recordingEndings.contains(ending)
     }
   }
 
   private var mayBeEmpty: Bool {
     if let sizes = hint.sizes { return sizes.contains(0) }
+    // No such file is empty, whatever else it may be.
+    if FileSignature.fits([], endings[...]) != nil { return false }
     return switch declared {
     case .media, .binary: false
     case .text, .digest, .signature: hint.length == nil
-    case .other, .nothing: hint.length == nil && !isEnclosure
+    case .other: hint.length == nil && !isEnclosure && (earlier ?? 0 == 0 || !isNamedBinary)
+    case .nothing: hint.length == nil && !isEnclosure
     }
   }
 
@@ -240,11 +360,14 @@ package struct ContentDoubt: Sendable {
 private struct Opening {
   /// The bytes without what may precede a document, and without the zeros of UTF-16.
   private let text: [UInt8]
+  /// The bytes as they came.
+  private let raw: [UInt8]
   /// True when there is no byte that texts do not have.
   let isText: Bool
 
   init(_ bytes: some Collection<UInt8>) {
     var bytes = Array(bytes.prefix(ContentDoubt.opening))
+    raw = bytes
     if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
       bytes = bytes.dropFirst(2).filter { $0 != 0 }
     } else if Self.isWide(bytes) {
@@ -302,31 +425,30 @@ private struct Opening {
       }
   }
 
-  /// The kinds of files that are told by their first bytes, in words.
-  enum Kind: String {
-    case picture = "a picture"
-    case document = "a PDF document"
-    case archive = "an archive"
-  }
-
   /// True for MIDI notes, of which a few bytes may be the whole file.
   var isMIDI: Bool { text.starts(with: "MThd".utf8) }
 
-  var kind: Kind? {
-    let signatures: [([UInt8], Kind)] = [
-      (Array("GIF8".utf8), .picture), ([0x89] + Array("PNG".utf8), .picture), ([0xFF, 0xD8, 0xFF], .picture),
-      (Array("%PDF-".utf8), .document), (Array("PK\u{3}\u{4}".utf8), .archive),
-    ]
-    return signatures.first { text.starts(with: $0.0) }?.1
+  var kind: FileSignature.Kind? { FileSignature.kind(of: raw) ?? FileSignature.kind(of: text) }
+
+  /// True for the line that names the program to run a script.
+  var isScript: Bool { text.starts(with: "#!".utf8) }
+
+  /// True for firmware in letters: records of Intel or Motorola.
+  var isRecords: Bool {
+    let start = text.prefix(9)
+    guard start.count == 9, start.first == UInt8(ascii: ":") || start.first == UInt8(ascii: "S") else {
+      return false
+    }
+    return start.dropFirst().allSatisfy { Digest.value(ofHexDigit: $0) != nil }
   }
 
-  /// True for kinds of files whose beginning may look like a text. `#!` begins programs that carry their data, and AMR recordings.
+  /// True for kinds of files whose beginning may look like a text.
   var hasMagic: Bool { Self.magics.contains { text.starts(with: $0.utf8) } }
 
   private static let magics = [
     "%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>",
     // FITS, Y4M, Radiance, xfig and VirtualBox have heads of text.
-    "SIMPLE  =", "YUV4MPEG2", "#?RADIANCE", "#?RGBE", "#FIG ", "<<< ", "#!",
+    "SIMPLE  =", "YUV4MPEG2", "#?RADIANCE", "#?RGBE", "#FIG ", "<<< ", "#!AMR", "#!SILK",
   ]
 
   /// True when the text contains a digest in hexadecimal.
@@ -363,9 +485,12 @@ private struct Opening {
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-  /// Returns whether there are no control characters: UTF-8, or an eight-bit code page.
+  /// Returns whether there are no control characters: UTF-8, or an eight-bit code page. A short message in ASCII may have one.
   private static func isText(_ bytes: [UInt8]) -> Bool {
-    bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B }
+    let controls = bytes.lazy.filter { !($0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B) }.prefix(2)
+      .count
+    if controls == 0 { return true }
+    return controls == 1 && (8..<ContentDoubt.opening).contains(bytes.count) && bytes.allSatisfy { $0 < 0x7F }
   }
 }
 
@@ -378,13 +503,6 @@ extension ContentDoubt {
 
   /// The endings of pages, and of scripts that may create pages.
   private static let madeEndings = programEndings.union(["html", "htm", "xhtml", "pl", "py"])
-
-  /// Returns the ending of the name in lower case without its dot; empty when there is none.
-  private static func ending(_ entry: Entry) -> String {
-    let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
-    guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return "" }
-    return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
-  }
 
   /// The endings of texts that no server shows as a page.
   private static let plainEndings: Set<String> = [
@@ -415,7 +533,7 @@ extension ContentDoubt {
 
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {
     let text = entry.hint.mediaType.map { Printable.escape($0) } ?? ""
-    let isTold = !text.isEmpty && !saysNothing.contains(text)
+    let isTold = entry.hint.mediaType.map(tells) ?? false
     if digestEndings.contains(ending) { return .digest }
     if signatureEndings.contains(ending) { return .signature }
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
@@ -426,6 +544,11 @@ extension ContentDoubt {
     if textEndings.contains(ending) || isNamedAsText(entry) || hasPageInside(entry) { return .text }
     if binaryEndings.contains(ending) { return .binary }
     return isTold || otherEndings.contains(ending) ? .other : .nothing
+  }
+
+  /// Returns whether a type says what the bytes are.
+  private static func tells(_ type: [UInt8]) -> Bool {
+    !type.isEmpty && !saysNothing.contains(Printable.escape(type))
   }
 
   /// The media types that stand for any bytes.
@@ -470,7 +593,8 @@ extension ContentDoubt {
     "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "ova", "vdi", "vhd", "vhdx", "squashfs", "psd",
     "wasm", "ttf", "otf", "woff", "woff2", "sqlite", "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst",
     "mid", "gguf", "safetensors", "onnx", "ckpt", "h5", "npz", "npy", "blend", "dll", "deb", "rpm", "apk",
-    "exe", "msi", "dmg", "jar", "whl", "parquet",
+    "exe", "msi", "dmg", "jar", "whl", "parquet", "appimage", "flatpak", "cab", "xpi", "crx", "msix", "appx",
+    "msixbundle", "appxbundle", "ipa", "vsix", "zim", "war", "aab", "cb7", "tbz",
   ])
 
   private static let pictureEndings: Set<String> = [
@@ -480,10 +604,6 @@ extension ContentDoubt {
   private static let recordingEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts",
-  ]
-
-  private static let archiveEndings: Set<String> = [
-    "zip", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "cbz", "jar", "apk", "whl", "ipa", "kmz",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
@@ -507,7 +627,9 @@ extension ContentDoubt {
     return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
   }
 
-  private static let packedEndings: Set<String> = ["gz", "bz2", "xz", "zst", "lz4", "lzma"]
+  private static let packedEndings: Set<String> = [
+    "gz", "bz2", "xz", "zst", "lz4", "lzma", "lz", "lzo", "br", "z",
+  ]
 
   private static let packedTypes: Set<String> = [
     "application/gzip", "application/x-gzip", "application/x-bzip2", "application/x-bzip", "application/x-xz",
@@ -515,8 +637,14 @@ extension ContentDoubt {
   ]
 
   private static let otherEndings = packedEndings.union([
-    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so",
+    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so", "svgz", "pkg", "nc", "ts", "run", "uf2", "efi",
+    "hdf", "hdf5", "grib", "grib2", "grb2", "laz", "pcap", "pcapng", "pyc", "dylib", "sys", "ko", "elf",
+    "swf",
+    "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",
   ])
+
+  /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers.
+  private static let mixedEndings: Set<String> = ["vmdk", "raw", "snap", "so", "ts", "nc", "run", "pkg"]
 
   fileprivate static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()

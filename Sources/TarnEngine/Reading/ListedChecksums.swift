@@ -56,6 +56,52 @@ extension ChecksumFile {
   fileprivate var strength: DigestAlgorithm { algorithm ?? .sha256 }
 }
 
+extension ChecksumFile {
+  /// Returns the file that the only line of the list is about. It may have the path that the file had where the list was made.
+  func file(named path: RelativePath) -> RelativePath {
+    guard let file, let name = file.bytes.split(separator: UInt8(ascii: "/")).last,
+      path.bytes.split(separator: UInt8(ascii: "/")).last?.elementsEqual(name) == true
+    else { return path }
+    return file
+  }
+}
+
+/// The names in one list of digests, to find those with two digests of the same kind.
+struct NamesOfChecksums {
+  /// Hashes of the digests, by those of their names and kinds.
+  private var digests: [Int: Int] = [:]
+  private var twice: Set<RelativePath> = []
+  private var count = 0
+  /// The first name with two digests.
+  private(set) var contradicted: String?
+
+  /// The most names that are compared, and those that are found.
+  private static let most = 100_000
+
+  /// True for a list of one file.
+  var isOne: Bool { count == 1 }
+
+  mutating func note(_ item: FeedItem) {
+    guard case .entry(let entry) = item else { return }
+    count += 1
+    for digest in entry.digests {
+      var hasher = Swift.Hasher()
+      hasher.combine(entry.path)
+      hasher.combine(digest.algorithm)
+      let key = hasher.finalize()
+      if let known = digests[key] {
+        guard known != digest.hashValue, twice.count < Self.most else { continue }
+        twice.insert(entry.path)
+        contradicted = contradicted ?? entry.path.printable
+      } else if digests.count < Self.most {
+        digests[key] = digest.hashValue
+      }
+    }
+  }
+
+  func isContradicted(_ path: RelativePath) -> Bool { twice.contains(path) }
+}
+
 /// The checksum files that could not be read in a pass. They are reported once, at the end.
 struct UnreadChecksums {
   private var first: (name: String, reason: String)?
@@ -71,6 +117,6 @@ struct UnreadChecksums {
     guard let first else { return nil }
     let others = count > 1 ? "; the same holds for \(Units.count(count - 1, "other list"))" : ""
     return
-      "the checksums of \(first.name) could not be read: \(first.reason); its files come without them\(others)"
+      "the checksums of \(first.name) cannot be used: \(first.reason); the files in question come without them\(others)"
   }
 }

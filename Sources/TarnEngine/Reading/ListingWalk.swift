@@ -133,22 +133,32 @@ final class ListingWalk {
     }
   }
 
-  /// Reads a checksum file. One that is cut off must not be used, so it is parsed to its end before anything is passed on.
+  /// Reads a checksum file. One that is cut off must not be used, so it is parsed to its end before anything is passed on. Where it
+  /// contradicts itself, it says nothing.
   private func read(_ list: ChecksumFile, _ document: FeedReader.Document) throws {
     guard document.isWhole else {
       throw FeedFailure(
         code: "feed-truncated", message: "nothing marks where it ends, so a truncated one would look whole")
     }
-    guard try !reader.parseChecksums(document, sink: { _ in }).isCut else {
+    var names = NamesOfChecksums()
+    guard try !reader.parseChecksums(document, sink: { names.note($0) }).isCut else {
       throw FeedFailure(code: "feed-truncated", message: "the end of its PGP signature is missing")
     }
     let path = list.entry.path.bytes
     let place = path.lastIndex(of: UInt8(ascii: "/")).map { Array(path[...$0]) } ?? []
+    var isOfFile = list.file == nil || list.isGuess
     _ = try reader.parseChecksums(document) { item in
-      guard case .entry(let entry) = item, !entry.digests.isEmpty,
-        let file = try? RelativePath(place + entry.path.bytes, rule: reader.policy.pathRule)
+      guard case .entry(let entry) = item, !entry.digests.isEmpty, !names.isContradicted(entry.path),
+        let below = try? RelativePath(place + entry.path.bytes, rule: reader.policy.pathRule)
       else { return }
+      let file = names.isOne ? list.file(named: below) : below
+      isOfFile = isOfFile || file == list.file
       try sink(.entry(Entry(vouchingFor: file, digests: entry.digests, list: list.entry.path)))
+    }
+    if let name = names.contradicted {
+      unread.add(list, "it has two digests of \(name)")
+    } else if !isOfFile, let file = list.file {
+      unread.add(list, "it does not name \(file.printable)")
     }
   }
 

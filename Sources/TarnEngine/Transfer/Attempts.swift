@@ -117,13 +117,9 @@ struct Attempts {
     return request
   }
 
-  /// Whether an encoded response is accepted. Servers label compressed files as encoded, and their bytes are the file. Any other
-  /// encoded response is another file, which only a digest would reveal.
-  private var takesEncoding: Bool {
-    let compressed = [".gz", ".tgz", ".bz2", ".xz", ".zst", ".br", ".Z", ".svgz", ".lzma"]
-    let name = entry.path.bytes
-    return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
-  }
+  /// Whether an encoded response is accepted. Servers label compressed files as encoded, and their bytes are the file: the receiver
+  /// looks whether the coding is the file's own. Any other encoded response is another file, which only a digest would reveal.
+  private var takesEncoding: Bool { entry.digest != nil || FileSignature.isPacked(entry.path) }
 
   /// The row whose validators make the request conditional, because the file in place may still be the server's version. `nil` when
   /// a digest decides instead.
@@ -210,7 +206,7 @@ struct Attempts {
       rung = ResumeLadder.rung(known, url: url, after: rung)
       return .ask(told: nil)
     case .askFromZero: return restart(hadKept: Self.hasKept(known))
-    case .whole: return .seal
+    case .whole: return sealOrAskAgain()
     case .contradiction:
       // The next pass asks as if nothing had come before.
       discard()
@@ -246,6 +242,19 @@ struct Attempts {
     }
     climb()
     return .ask(told: nil)
+  }
+
+  /// Judges bytes that the server calls the whole file, though nothing told their number when they were sent. The feed's length may
+  /// be off, so what is shorter is asked for once more. Of less than half of it nothing is sealed.
+  private mutating func sealOrAskAgain() -> Step {
+    guard let known, known.total == nil, !known.digestDecides, entry.size == nil,
+      let told = entry.hint.length, known.kept < told
+    else { return .seal }
+    if restarts == 0 { return restart(hadKept: true) }
+    guard known.kept < told / 2 else { return .seal }
+    discard()
+    let text = "ends after \(Units.grouped(known.kept)) of \(Units.count(told, "byte")) that the feed says"
+    return fail("content-mismatch", text, isTransient: false)
   }
 
   /// Restarts from zero, because the bytes at hand are of another version. The number of restarts is limited.

@@ -94,7 +94,7 @@ final class FileReceiver: DownloadReceiver {
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
     check = job.check
-    doubt = ContentDoubt(job.entry)
+    doubt = ContentDoubt(job.entry, replacing: job.action.present?.identity.size)
     url = job.attempts.url
     rung = job.attempts.rung
     self.context = context
@@ -129,6 +129,8 @@ final class FileReceiver: DownloadReceiver {
         state.isTaken = true
         if case .status = verdict { verdict = .takeFromZero }
       }
+      // A rest in another coding belongs to other bytes.
+      if verdict == .append, isInOtherCoding(head) { verdict = .askFromZero }
       state.head = head
       state.verdict = verdict
       if rung != .fromZero, verdict == .takeFromZero { state.before = state.known }
@@ -226,7 +228,8 @@ final class FileReceiver: DownloadReceiver {
       state.opening.count < ContentDoubt.opening
     else { return }
     state.opening += bytes.prefix(ContentDoubt.opening - state.opening.count)
-    state.failure = doubt.doubt(opening: state.opening, contentType: head.contentType)
+    state.failure = doubt.doubt(
+      opening: state.opening, contentType: head.contentType, coding: head.contentEncoding)
   }
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
@@ -258,6 +261,12 @@ final class FileReceiver: DownloadReceiver {
       return parts.count == 4 ? parts[3] : rest.suffix(0)
     }
     return path(end).elementsEqual(Array(path(start)) + [0x2F])
+  }
+
+  /// Returns whether the body has a coding that is not the file's own, and neither digest nor size shows what it makes of it.
+  private func isInOtherCoding(_ head: ResponseHead) -> Bool {
+    guard let coding = head.contentEncoding, check.digest == nil, check.size == nil else { return false }
+    return !FileSignature.isOwn(coding: coding, of: entry.path)
   }
 
   private static func announced(_ head: ResponseHead, _ verdict: ResumeLadder.Verdict) -> UInt64? {
@@ -421,7 +430,8 @@ final class FileReceiver: DownloadReceiver {
         return .folder(FolderFailure(.sizeMismatch, message), partial, nil)
       }
       if let doubt = doubt?.doubt(
-        size: partial.length, opening: state.opening, contentType: head.contentType)
+        size: partial.length, opening: state.opening, contentType: head.contentType,
+        coding: head.contentEncoding)
       {
         return .folder(doubt, partial, nil)
       }

@@ -37,7 +37,11 @@ struct Aria2Input: FeedFormat {
         if download != nil { continue }
       } else if download != nil, let (name, value) = Self.option(text) {
         download?.set(name, value)
+        if !isEnded { download?.noteCut(in: name, line: input.line) }
         continue
+      } else if !isEnded {
+        // The option that is missing may be the name.
+        download = nil
       }
       try sink(
         URLList.malformed(
@@ -87,6 +91,16 @@ private struct Aria2Download {
     case "checksum": takeChecksum(value)
     default: break
     }
+  }
+
+  /// Refuses a name that a cut list may have shortened: it has not the ending that the URL has.
+  mutating func noteCut(in name: String, line: Int) {
+    guard name == "out", let file = urls.first?.path.split(separator: 0x2F).last,
+      let dot = file.lastIndex(of: UInt8(ascii: "."))
+    else { return }
+    let ending = file[dot...]
+    guard !out.suffix(ending.count).elementsEqual(ending) else { return }
+    fault = ("line-malformed", "line \(line), the last one, has no end: its name may be cut")
   }
 
   /// Reads a checksum such as `sha-256=hex`.

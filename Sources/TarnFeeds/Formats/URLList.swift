@@ -16,8 +16,9 @@ struct URLList: FeedFormat {
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var reason: String?
-    while let (line, _) = try input.readLine() {
+    while let (line, isEnded) = try input.readLine() {
       let text = trimmed(line)
+      if !isEnded { reason = reason ?? "line \(input.line), the last one, has no end: it may be cut" }
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
       let references = text.split(separator: 0x09).map { trimmed($0) }.filter { !$0.isEmpty }
       let urls = references.map { URLReference($0) }

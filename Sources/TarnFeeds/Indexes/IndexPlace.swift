@@ -35,6 +35,8 @@ struct IndexPlace {
     /// The listing itself, perhaps in another order, or a directory above it.
     case here
     case elsewhere
+    /// What lies in a directory below the listing. That directory has a list of its own.
+    case deeper
     /// A file of the directory, with a query.
     case question
     /// A name with a colon that the server meant as a child's, and that reads as a URL of another scheme.
@@ -56,6 +58,7 @@ struct IndexPlace {
     var segments = Self.segments(url.path)
     if segments.last?.isEmpty == true { segments.removeLast() }
     if base.dropLast().starts(with: segments) || url.path == context.url.path { return .here }
+    if below(reference)?.target.directories.isEmpty == false { return .deeper }
     guard let mark = reference.firstIndex(of: UInt8(ascii: "?")),
       let target = target(of: Array(reference[..<mark]))
     else { return .elsewhere }

@@ -53,6 +53,8 @@ struct IndexRows {
   private var foreign = 0
   /// The number of links to files with a query, whose meaning is not known.
   private var questions = 0
+  /// The number of links to what lies in a directory below.
+  private var deeper = 0
   var isPreformatted = false
 
   init(_ dialect: any IndexDialect, _ context: FeedContext) {
@@ -71,6 +73,10 @@ struct IndexRows {
     }
     if questions > 0 {
       return "\(questions) links of the list have a query, so what they lead to is not known"
+    }
+    if deeper > 0 {
+      return
+        "what lies deeper is left out: \(Units.count(deeper, "link")) of the list into directories below it"
     }
     return dialect.doubt(names: names)
   }
@@ -124,6 +130,7 @@ struct IndexRows {
     case .here: break
     case .elsewhere: if row.target == nil { foreign += 1 }
     case .question: if row.target == nil { questions += 1 }
+    case .deeper: if row.target == nil { deeper += 1 }
     case .misread(let name):
       guard row.target == nil else { return }
       names += 1

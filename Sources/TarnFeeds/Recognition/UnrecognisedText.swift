@@ -7,12 +7,15 @@ struct UnrecognisedText {
   private let lines: [[UInt8]]
   private let allLines: [ArraySlice<UInt8>]
   private let name: [UInt8]
+  /// True when only CR parts the lines.
+  private let isOfOldMac: Bool
 
   /// - Parameter name: the name of the document.
   init(_ head: [UInt8], name: [UInt8]) {
     allLines = head.split(separator: 0x0A)
     lines = allLines.lazy.map { trimmed($0) }.filter { !$0.isEmpty }.prefix(Self.mostLines).map { $0 }
     self.name = name
+    isOfOldMac = !head.contains(0x0A) && trimmed(head).contains(0x0D)
   }
 
   /// The kind by the first line.
@@ -23,7 +26,13 @@ struct UnrecognisedText {
 
   /// The kind by all lines.
   var likeness: Unrecognised.Likeness? {
-    lines.isEmpty ? nil : digest ?? debian ?? groups ?? sums ?? cutSums ?? listing ?? names
+    lines.isEmpty ? nil : oldMac ?? digest ?? debian ?? groups ?? sums ?? cutSums ?? listing ?? names
+  }
+
+  private var oldMac: Unrecognised.Likeness? {
+    guard isOfOldMac else { return nil }
+    return Likeness(
+      "a text whose lines end in CR alone, as on old Macs", "write line feeds in their place: tr '\\r' '\\n'")
   }
 
   private static let sumsAdvice = "make a checksum list of the files: sha256sum * > SHA256SUMS"

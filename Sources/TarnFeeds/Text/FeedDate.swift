@@ -82,6 +82,8 @@ enum FeedDate {
         guard time == nil, let found = Time(&rest) else { return nil }
         time = found
         if !rest.isEmpty { offset = offset ?? Self.offset(Array(rest)) }
+      } else if day == nil, let found = Self.dotted(word) {
+        (day, month, year) = found
       } else if word[0].isASCIIDigit {
         let digits = word.prefix { $0.isASCIIDigit }
         guard let value = number(digits), digits.count <= 4 else { return nil }
@@ -100,6 +102,15 @@ enum FeedDate {
     }
     guard let day, let month, let year else { return nil }
     return (time ?? Time()).on(year: year, month: month, day: day, offset: offset ?? 0)
+  }
+
+  /// Reads `28.11.2026`, with the day in front.
+  private static func dotted(_ word: [UInt8]) -> (day: Int?, month: Int?, year: Int?)? {
+    let parts = word.split(separator: 0x2E, omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[0].count <= 2, parts[1].count <= 2, parts[2].count == 4,
+      let day = number(parts[0]), let month = number(parts[1]), let year = number(parts[2])
+    else { return nil }
+    return (day, month, year)
   }
 
   /// Splits at blanks and commas, and at dashes between letters and digits (`14-Nov-2023`).
@@ -208,7 +219,13 @@ enum FeedDate {
     }
 
     func on(year: Int, month: Int, day: Int, offset: Int) -> Timestamp? {
-      Timestamp(
+      // The end of a day is the beginning of the next one (ISO 8601).
+      let isEnd = hour == 24 && minute == 0 && second == 0 && nanosecond == 0
+      if isEnd {
+        return Timestamp(
+          year: year, month: month, day: day, hour: 23, minute: 59, second: 60, offsetSeconds: offset)
+      }
+      return Timestamp(
         year: year, month: month, day: day, hour: hour, minute: minute, second: second,
         nanosecond: nanosecond, offsetSeconds: offset)
     }

@@ -6,10 +6,33 @@ struct JSONFeed: FeedFormat {
   var kind: FeedKind { .window }
 
   func recognises(_ head: [UInt8]) -> Bool {
-    JSONReader.tells(head) { key, reader throws(FeedFailure) in
-      guard key.elementsEqual("version".utf8), try reader.kind() == .string else { return nil }
-      return Self.isVersion(try reader.string())
+    var hasNumber = false
+    return JSONReader.tells(head) { key, reader throws(FeedFailure) in
+      if key.elementsEqual("version".utf8), try reader.kind() == .string {
+        // What is not decided is left to the reader.
+        var ahead = reader
+        let version = try ahead.string()
+        if Self.isVersion(version) { return true }
+        hasNumber = ["1", "1.0", "1.1"].contains { version.elementsEqual($0.utf8) }
+        return hasNumber ? nil : false
+      }
+      guard hasNumber, key.elementsEqual("items".utf8), try reader.kind() == .array else { return nil }
+      return try Self.beginsWithItem(&reader)
     }
+  }
+
+  /// Returns whether the first element of a list has what only an item of a feed has.
+  private static func beginsWithItem(_ reader: inout JSONReader) throws(FeedFailure) -> Bool {
+    try reader.beginArray()
+    guard try reader.nextElement(), try reader.kind() == .object else { return false }
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      if ["attachments", "content_html", "content_text"].contains(where: { key.elementsEqual($0.utf8) }) {
+        return true
+      }
+      try reader.skip()
+    }
+    return false
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
@@ -80,22 +103,31 @@ struct JSONFeed: FeedFormat {
   private static func attachments(
     _ reader: inout JSONReader, into item: inout WindowItem, _ context: FeedContext
   ) throws(FeedFailure) {
-    guard try reader.kind() == .array else { return try reader.skip() }
     var titles: Set<[UInt8]> = []
-    try reader.beginArray()
-    while try reader.nextElement() {
-      guard try reader.kind() == .object else {
-        try reader.skip()
-        continue
-      }
-      let (file, title) = try attachment(&reader, context)
-      guard let file else {
-        item.nameless += 1
-        continue
-      }
-      guard item.admits(), title.isEmpty || titles.insert(title).inserted else { continue }
-      item.files.append(file)
+    // Some write one attachment without the list around it.
+    guard try reader.kind() == .array else {
+      return try take(&reader, into: &item, titles: &titles, context)
     }
+    try reader.beginArray()
+    while try reader.nextElement() { try take(&reader, into: &item, titles: &titles, context) }
+  }
+
+  private static func take(
+    _ reader: inout JSONReader, into item: inout WindowItem, titles: inout Set<[UInt8]>,
+    _ context: FeedContext
+  ) throws(FeedFailure) {
+    let kind = try reader.kind()
+    guard kind == .object else {
+      if kind != .literal { item.nameless += 1 }
+      return try reader.skip()
+    }
+    let (file, title) = try attachment(&reader, context)
+    guard let file else {
+      item.nameless += 1
+      return
+    }
+    guard item.admits(), title.isEmpty || titles.insert(title).inserted else { return }
+    item.files.append(file)
   }
 
   private static func attachment(

@@ -34,6 +34,7 @@ final class XMLEvents {
   }
 
   private var source: any ByteSource
+  private var bound = TagBound()
   private let sink = EventQueue()
   private let parser: xmlParserCtxtPtr
   private var block = [UInt8](repeating: 0, count: blockSize)
@@ -93,7 +94,9 @@ final class XMLEvents {
     var failure: FeedFailure?
     let count = block.withUnsafeMutableBytes { bytes in
       do throws(FeedFailure) {
-        return try source.read(into: bytes)
+        let count = try source.read(into: bytes)
+        try bound.follow(UnsafeRawBufferPointer(rebasing: bytes[..<max(count, 0)]))
+        return count
       } catch {
         failure = error
         return 0

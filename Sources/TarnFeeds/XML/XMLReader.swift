@@ -112,6 +112,7 @@ private struct KnownNames {
 /// The object that libxml2's callbacks reach: the input, and the first error. Used only on the reader's thread.
 private final class XMLFeed {
   private let input: FeedInput
+  private var bound = TagBound()
   private var failure: FeedFailure?
 
   init(_ input: FeedInput) {
@@ -129,8 +130,10 @@ private final class XMLFeed {
     guard let context, let buffer, length > 0 else { return -1 }
     let feed = Unmanaged<XMLFeed>.fromOpaque(context).takeUnretainedValue()
     do throws(FeedFailure) {
-      return Int32(
-        try feed.input.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: Int(length))))
+      let target = UnsafeMutableRawBufferPointer(start: buffer, count: Int(length))
+      let count = try feed.input.read(into: target)
+      try feed.bound.follow(UnsafeRawBufferPointer(rebasing: target[..<max(count, 0)]))
+      return Int32(count)
     } catch {
       feed.failure = feed.failure ?? error
       return -1
