@@ -106,6 +106,25 @@ import Testing
     #expect(NagiosStatus(check) == .warning)
   }
 
+  /// Whoever pauses a mirror that fails has not mended it.
+  @Test func aPauseHidesNothing() {
+    let failing = mirror {
+      $0.state = "paused"
+      $0.problems = [.init(Samples.problem(.failed, "a", "http-404", "not there"))]
+    }
+    #expect(
+      check([failing]).lines == ["failing: iso (a: not there [http-404], last success 2 hours ago)"])
+    #expect(NagiosStatus(check([failing])) == .warning)
+    let cut = mirror {
+      $0.state = "paused"
+      $0.entries.current = $0.entries.wanted - 1
+    }
+    #expect(
+      check([cut]).lines == [
+        "interrupted: iso (1 file missing, for the mirror is paused; last success 2 hours ago)"
+      ])
+  }
+
   /// What is at work is not good only because it is at work.
   @Test func aPassAtWorkHidesNothing() {
     for (code, isGood) in [
