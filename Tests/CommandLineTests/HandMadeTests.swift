@@ -233,6 +233,10 @@ import Testing
     for word in ["m/sub", "m/a.txt", place.path + "/m/no/such"] {
       #expect(try tarn("status", word).output.hasPrefix("\(place.path)/m: "), "\(word)")
       #expect(try tarn("events", word).output.contains("fetched  a.txt"), "\(word)")
+      #expect(try tarn("events", "--since", "1h", word).output.contains("fetched  a.txt"), "\(word)")
+    }
+    for words in [["--since", "yesterday"], ["--since", "1h", "--after", "1"]] {
+      #expect(try TarnBinary.run(["events", "m"] + words, in: place).status == 64, "\(words)")
     }
     #expect(try tarn("status", ".", from: "m/sub").output.hasPrefix("\(place.path)/m: "))
   }
