@@ -120,6 +120,19 @@ import Testing
     #expect(access.reasonNotToMake("\(place.path)/closed") == nil, "it is there already")
   }
 
+  /// One that was made by a `tarn sync` of root.
+  @Test func aFolderOfAnotherUserIsTold() throws {
+    let access = FolderAccess(agentUser: .init(name: "nobody", id: 65_534, group: 65_534))
+    try place.makeDirectory("theirs")
+    let path = "\(place.path)/theirs"
+    #expect(chmod(path, 0o777) == 0 && access.reasonNotToWrite(["\(place.path)/none", path]) == nil)
+    #expect(chmod(path, 0o755) == 0)
+    let reason = try #require(access.reasonNotToWrite([path]))
+    #expect(reason.message.hasPrefix("by its mode the agent's user nobody may not write \(path), which"))
+    #expect(reason.mend.hasPrefix(geteuid() == 0 ? "sudo chown -R nobody: \(path)" : "ls -ld \(path)"))
+    #expect(FolderAccess(agentUser: nil).reasonNotToWrite([path]) == nil)
+  }
+
   @Test func settingsWithAnErrorAreLeftAlone() throws {
     try place.write("[limits\n", "tarn.toml")
     let result = try add(feed, "m")

@@ -51,6 +51,7 @@ struct MirrorAdding {
     let mirror = try checked(file, text)
     try refuseOtherFeed(feed, folder, wish)
     try refuseUnmakableFolder(mirror.folder)
+    warnOfFolder(mirror)
     var report = AddReport(mirror, file: file.path, rhythm: wish.rhythm)
     if wish.readsFeed { report.read(try read(mirror, wish)) }
     report.agent = try write(file, text).word
@@ -180,6 +181,14 @@ struct MirrorAdding {
     session.say(
       session.messageStyle.paint("warning:", .warning)
         + " \(shown) is not there, and \(reason): \(mend)")
+  }
+
+  /// Warns of a folder that the agent's user may not write.
+  private func warnOfFolder(_ mirror: MirrorSettings) {
+    let record = try? session.tarn.recordDirectory(folder: mirror.folder, state: mirror.state)
+    let paths = [mirror.folder, record].compactMap { $0 }
+    guard let (reason, mend) = FolderAccess(isSystem: change.isSystem).reasonNotToWrite(paths) else { return }
+    session.say(session.messageStyle.paint("warning:", .warning) + " \(reason): \(mend)")
   }
 
   /// Plans a first pass.
