@@ -292,6 +292,7 @@ struct AddReport: Encodable {
   var schedule: String?
   /// The files that the feed names; left out when it was not read.
   var files: Int?
+  /// Their bytes, as far as the feed tells sizes.
   var bytes: UInt64?
   /// `reloaded`, `none` or `silent`.
   var agent = "none"
@@ -300,6 +301,8 @@ struct AddReport: Encodable {
 
   /// True when the feed's rules leave older files out, and nothing deletes those that are there.
   private var leavesOldFiles = false
+  /// The number of files whose size the feed does not tell.
+  private var unknownSizes = 0
 
   private enum CodingKeys: CodingKey {
     case schema, name, feed, folder, file, every, schedule, files, bytes, agent, next
@@ -318,6 +321,7 @@ struct AddReport: Encodable {
 
   mutating func read(_ report: PassReport) {
     (files, bytes) = (report.counts.wanted, report.bytes.wanted)
+    unknownSizes = report.bytes.unknownSizes
   }
 
   /// The lines for people.
@@ -329,7 +333,9 @@ struct AddReport: Encodable {
     lines.append("  written: \(file)")
     if let files {
       let size = bytes.flatMap { $0 > 0 ? ", \(Units.show($0))" : nil } ?? ""
-      lines.append("  the feed names \(Numbers.count(files, "file"))\(size)")
+      let unknown =
+        !size.isEmpty && unknownSizes > 0 ? " and \(Numbers.grouped(unknownSizes)) of unknown size" : ""
+      lines.append("  the feed names \(Numbers.count(files, "file"))\(size)\(unknown)")
     }
     if leavesOldFiles {
       lines.append("  older files stay in the folder; for them to go as well: --delete")
