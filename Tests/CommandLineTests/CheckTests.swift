@@ -189,6 +189,8 @@ import Testing
     unknown.failures = [PassFailure(.permission, code: "c", "no access")]
     #expect(NagiosStatus(unknown) == .unknown && !unknown.isGood)
     #expect(NagiosText.lines(unknown)[0].hasPrefix("TARN UNKNOWN: unknown: no access | "))
+    unknown.failures = [PassFailure(.permission, code: "c", "no access", hint: "did you mean 'm'?")]
+    #expect(unknown.lines == ["unknown: no access; did you mean 'm'?"])
     #expect(NagiosStatus(check([])) == .unknown)
     // What is critical goes first.
     var both = check([mirror { $0.lastSuccess = Self.late }])
