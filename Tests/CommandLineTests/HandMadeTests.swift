@@ -224,7 +224,8 @@ import Testing
     #expect(try tarn("explain", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     #expect(try tarn("explain", ".", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     for (words, said) in [
-      (["m"], "tarn explain m PATH"), (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
+      (["m"], "tarn explain m PATH"), (["m", "/tmp/x"], "within that folder, such as x"),
+      (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
     ] {
       let outcome = try TarnBinary.run(
         ["explain"] + words, environment: ["HOME": place.path + "/home"], in: place)
