@@ -145,4 +145,22 @@ import Testing
         "not in sync: 2 waiting for approval; 0 of 2 files in place (1 moved to the trash)"),
       "\(outcome.message)")
   }
+
+  /// A hook's reader may see nothing else of the pass.
+  @Test func hooksHearWhatFailedAndWhatWaits() {
+    let now = Timestamp(nanoseconds: 0)
+    var report = PassReport(feed: "http://h/f", folder: "/f", started: now)
+    (report.counts.wanted, report.counts.held, report.counts.failed) = (2, 3, 1)
+    report.problems = [
+      Problem(name: Array("a.iso".utf8), kind: .failed, code: "http-404", message: "not there", seen: now)
+    ]
+    report.held = HeldPlan(id: "1a2b3c4d", when: now, count: 3)
+    let outcome = RunOutcome(report)
+    #expect(!outcome.message.contains("a.iso"))
+    #expect(
+      outcome.messageForHooks
+        == outcome.message + "; a.iso: not there [http-404]; plan 1a2b3c4d waits for 'tarn approve'")
+    let good = RunOutcome(PassReport(feed: "f", folder: "/f", started: now))
+    #expect(good.messageForHooks == good.message)
+  }
 }
