@@ -50,6 +50,9 @@ final class AddedMirrorTests: AgentHouse {
     try place.remove("m/f1")
     let synced = try run("sync", "-v", "m")
     #expect(synced.status == 0 && synced.output.contains("  f1 (4 B)\n"), "\(synced)")
+    // Nothing else is at work.
+    let again = try run("retry", "m").output
+    #expect(again.contains("a pass of m begins") && !again.contains("place"), "\(again)")
   }
 
   @Test func initAsksOnATerminal() throws {
