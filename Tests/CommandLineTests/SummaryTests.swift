@@ -30,6 +30,16 @@ import Testing
       ])
   }
 
+  /// What somebody deleted here is not counted as there.
+  @Test func whatIsLeftAsChangedIsNotCounted() {
+    var report = Samples.report()
+    (report.counts.current, report.counts.kept) = (0, 1)
+    #expect(
+      lines(report) == [
+        "in sync: 4 of 5 files, 1.2 MiB (3 fetched, 1 updated, 1 left as changed here) in 2.1 s"
+      ])
+  }
+
   @Test func nothingToDo() {
     var report = Samples.report()
     report.counts.fetched = 0

@@ -36,6 +36,10 @@ import Testing
     }
     #expect(
       RunOutcome(still).message == "in sync: 1 file (nothing to do; the feed has not changed) in 4 min 12 s")
+    let kept = report {
+      ($0.counts.wanted, $0.counts.current, $0.counts.kept) = (5, 4, 1)
+    }
+    #expect(RunOutcome(kept).message == "in sync: 4 of 5 files (1 left as changed here) in 4 min 12 s")
     let bad = report {
       ($0.counts.wanted, $0.counts.fetched, $0.counts.current, $0.counts.failed) = (5, 2, 2, 1)
       $0.listingFailures = 1
