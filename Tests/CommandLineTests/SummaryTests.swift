@@ -348,6 +348,9 @@ import Testing
     }
     #expect(first() == "nothing to do: 3 of 5 files current, 2 left as changed here")
     #expect(PassWords.planned(report) == "nothing to do: 3 already there")
+    report.counts.excluded = 2
+    #expect(first().hasSuffix(", 2 left as changed here, 2 of the feed left out"))
+    report.counts.excluded = 0
     (report.counts.planned, report.counts.asked, report.counts.kept) = (4, 2, 0)
     #expect(first() == "no change known: 5 of 5 files in place, 2 to ask the server about")
     #expect(report.isInSync)
