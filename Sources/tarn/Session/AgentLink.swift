@@ -168,7 +168,7 @@ struct AgentLink: Sendable {
   /// an agent that may not be asked.
   func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
     !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil
-      && access(session.tarn.absolute(word), F_OK) != 0 && [ENOENT, EACCES].contains(errno)
+      && access(session.tarn.absolute(word), F_OK) != 0 && (errno == ENOENT || errno == EACCES)
   }
 
   /// Returns the failure for such a word: it means nothing here, and the agent may not be asked.
