@@ -246,9 +246,11 @@ extension Tarn {
     if text.hasPrefix("/") {
       let full = absolute(text)
       guard full.hasPrefix(home.folder + "/") else {
+        let name = full.split(separator: "/").last.map(String.init) ?? "PATH"
         throw PassFailure(
-          .usage, code: "path-outside", "\(Printable.escape(text)) is not in \(Printable.escape(home.folder))"
-        )
+          .usage, code: "path-outside",
+          "\(Printable.escape(text)) is not in \(Printable.escape(home.folder))",
+          hint: "give a path within that folder, such as \(ShellWord.quote(name))")
       }
       relative = String(full.dropFirst(home.folder.count + 1))
     }

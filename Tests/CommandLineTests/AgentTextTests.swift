@@ -72,6 +72,14 @@ import Testing
     #expect(Journal.line(event, plain) == "2026-11-21T12:00:00Z  iso  of-a-newer-tarn")
   }
 
+  @Test func eventsSinceATime() {
+    func isNew(_ time: String) -> Bool {
+      let event = EventDocument(number: 1, mirror: "iso", time: time, code: "failed", cursor: "c")
+      return Journal.isNew(event, since: Samples.now)
+    }
+    #expect(isNew("2026-11-21T12:00:00Z") && !isNew("2026-11-21T11:59:59Z"))
+  }
+
   /// What an order waits for.
   @Test func whatAPassWaitsFor() {
     var status = Samples.status()

@@ -106,6 +106,25 @@ import Testing
     #expect(NagiosStatus(check) == .warning)
   }
 
+  /// Whoever pauses a mirror that fails has not mended it.
+  @Test func aPauseHidesNothing() {
+    let failing = mirror {
+      $0.state = "paused"
+      $0.problems = [.init(Samples.problem(.failed, "a", "http-404", "not there"))]
+    }
+    #expect(
+      check([failing]).lines == ["failing: iso (a: not there [http-404], last success 2 hours ago)"])
+    #expect(NagiosStatus(check([failing])) == .warning)
+    let cut = mirror {
+      $0.state = "paused"
+      $0.entries.current = $0.entries.wanted - 1
+    }
+    #expect(
+      check([cut]).lines == [
+        "interrupted: iso (1 file missing, for the mirror is paused; last success 2 hours ago)"
+      ])
+  }
+
   /// What is at work is not good only because it is at work.
   @Test func aPassAtWorkHidesNothing() {
     for (code, isGood) in [
@@ -170,6 +189,8 @@ import Testing
     unknown.failures = [PassFailure(.permission, code: "c", "no access")]
     #expect(NagiosStatus(unknown) == .unknown && !unknown.isGood)
     #expect(NagiosText.lines(unknown)[0].hasPrefix("TARN UNKNOWN: unknown: no access | "))
+    unknown.failures = [PassFailure(.permission, code: "c", "no access", hint: "did you mean 'm'?")]
+    #expect(unknown.lines == ["unknown: no access; did you mean 'm'?"])
     #expect(NagiosStatus(check([])) == .unknown)
     // What is critical goes first.
     var both = check([mirror { $0.lastSuccess = Self.late }])

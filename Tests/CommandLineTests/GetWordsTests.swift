@@ -135,6 +135,7 @@ import Testing
     (["--name", String(repeating: "x", count: 300)], "one of its names has 300 bytes; 255 are allowed"),
     (["--to", "d/.tarn-x.part"], "d/.tarn-x.part: names such as .tarn-x.part are those of partial files"),
     (["-b", "-N", "1", "--session", "new"], "tarn session set -N N new"),
+    (["-b", "--limit-rate", "2MiB/s"], "'tarn limit 2MiB/s' limits the agent's sessions and mirrors"),
     (["--to", "one", "http://127.0.0.1:9/b"], "--to one is the place of one file, and 2 URLs are given"),
   ]) func mistakesAreSaid(words: [String], said: String) throws {
     defer { place.end() }

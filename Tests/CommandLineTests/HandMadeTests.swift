@@ -224,7 +224,8 @@ import Testing
     #expect(try tarn("explain", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     #expect(try tarn("explain", ".", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     for (words, said) in [
-      (["m"], "tarn explain m PATH"), (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
+      (["m"], "tarn explain m PATH"), (["m", "/tmp/x"], "within that folder, such as x"),
+      (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
     ] {
       let outcome = try TarnBinary.run(
         ["explain"] + words, environment: ["HOME": place.path + "/home"], in: place)
@@ -233,6 +234,10 @@ import Testing
     for word in ["m/sub", "m/a.txt", place.path + "/m/no/such"] {
       #expect(try tarn("status", word).output.hasPrefix("\(place.path)/m: "), "\(word)")
       #expect(try tarn("events", word).output.contains("fetched  a.txt"), "\(word)")
+      #expect(try tarn("events", "--since", "1h", word).output.contains("fetched  a.txt"), "\(word)")
+    }
+    for words in [["--since", "yesterday"], ["--since", "1h", "--after", "1"]] {
+      #expect(try TarnBinary.run(["events", "m"] + words, in: place).status == 64, "\(words)")
     }
     #expect(try tarn("status", ".", from: "m/sub").output.hasPrefix("\(place.path)/m: "))
   }

@@ -81,6 +81,16 @@ import Testing
     #expect(card(status).last == "next: tarn sync iso")
   }
 
+  /// The answer for everybody has neither a path nor a reason.
+  @Test func whatIsWithheldTakesNoWords() {
+    var status = Samples.status()
+    (status.name, status.folder) = ("iso", "iso")
+    (status.watch.mode, status.watch.reason) = ("watching", StatusAnswer.withheld)
+    status.nextRunReason = "schedule"
+    let lines = card(status)
+    #expect(lines[0].hasPrefix("iso: ") && !lines.joined().contains("withheld"), "\(lines)")
+  }
+
   @Test func whatThePolicyLeavesIsSaid() {
     var status = Samples.status()
     status.entries.current = 1232

@@ -30,6 +30,16 @@ import Testing
       ])
   }
 
+  /// What somebody deleted here is not counted as there.
+  @Test func whatIsLeftAsChangedIsNotCounted() {
+    var report = Samples.report()
+    (report.counts.current, report.counts.kept) = (0, 1)
+    #expect(
+      lines(report) == [
+        "in sync: 4 of 5 files, 1.2 MiB (3 fetched, 1 updated, 1 left as changed here) in 2.1 s"
+      ])
+  }
+
   @Test func nothingToDo() {
     var report = Samples.report()
     report.counts.fetched = 0
@@ -338,6 +348,9 @@ import Testing
     }
     #expect(first() == "nothing to do: 3 of 5 files current, 2 left as changed here")
     #expect(PassWords.planned(report) == "nothing to do: 3 already there")
+    report.counts.excluded = 2
+    #expect(first().hasSuffix(", 2 left as changed here, 2 of the feed left out"))
+    report.counts.excluded = 0
     (report.counts.planned.all, report.counts.planned.asked, report.counts.kept) = (4, 2, 0)
     #expect(first() == "no change known: 5 of 5 files in place, 2 to ask the server about")
     #expect(report.isInSync)

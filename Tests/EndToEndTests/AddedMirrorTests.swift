@@ -41,6 +41,20 @@ final class AddedMirrorTests: AgentHouse {
     #expect(text("m/f1") == "one\n")
   }
 
+  @Test func aPassOfTheAgentsPrintsItsFilesToo() throws {
+    let mirror = "[mirror.m]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/m\"\n"
+    try place.write(mirror + "watch = false\n", to: "etc/tarn.toml")
+    let program = try Tarn.start(["agent"], environment: directory, in: place.url)
+    agent = program
+    try waitUntil("it has synced") { text("m/f1") == "one\n" }
+    try place.remove("m/f1")
+    let synced = try run("sync", "-v", "m")
+    #expect(synced.status == 0 && synced.output.contains("  f1 (4 B)\n"), "\(synced)")
+    // Nothing else is at work.
+    let again = try run("retry", "m").output
+    #expect(again.contains("a pass of m begins") && !again.contains("place"), "\(again)")
+  }
+
   @Test func initAsksOnATerminal() throws {
     try place.remove("etc/tarn.toml")
     let terminal = try PseudoTerminal()

@@ -20,6 +20,7 @@ struct GetTests {
         location /secret { return 401; }
         location /agent { return 200 $http_user_agent; }
         location /busy { return 503; }
+        location /folder/ { return 200 "index"; }
         location /away { return 302 /a.txt; }
         """)
     place = try TemporaryDirectory()
@@ -48,6 +49,15 @@ struct GetTests {
     #expect(outcome.status == 0 && outcome.output.contains("\(out)a.txt"), "\(outcome)")
     #expect(place.text("out/a.txt") == "hello\n" && names == ["a.txt"])
     #expect(records.isEmpty)
+  }
+
+  @Test func aFileWithoutANameIsTold() throws {
+    let outcome = try get(server.url("folder/"), "--to", out)
+    #expect(outcome.status == 0 && names == ["unnamed"], "\(outcome)")
+    #expect(outcome.errors.contains("--name NAME"), "\(outcome)")
+    let named = try get(server.url("folder/"), "--to", out, "--name", "index")
+    #expect(named.status == 0 && !named.errors.contains("--name"), "\(named)")
+    #expect(names == ["index", "unnamed"])
   }
 
   @Test func withoutAPlaceItGoesHere() throws {

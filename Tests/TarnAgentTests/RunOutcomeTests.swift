@@ -36,6 +36,10 @@ import Testing
     }
     #expect(
       RunOutcome(still).message == "in sync: 1 file (nothing to do; the feed has not changed) in 4 min 12 s")
+    let kept = report {
+      ($0.counts.wanted, $0.counts.current, $0.counts.kept) = (5, 4, 1)
+    }
+    #expect(RunOutcome(kept).message == "in sync: 4 of 5 files (1 left as changed here) in 4 min 12 s")
     let bad = report {
       ($0.counts.wanted, $0.counts.fetched, $0.counts.current, $0.counts.failed) = (5, 2, 2, 1)
       $0.listingFailures = 1
@@ -144,5 +148,23 @@ import Testing
       outcome.message.hasPrefix(
         "not in sync: 2 waiting for approval; 0 of 2 files in place (1 moved to the trash)"),
       "\(outcome.message)")
+  }
+
+  /// A hook's reader may see nothing else of the pass.
+  @Test func hooksHearWhatFailedAndWhatWaits() {
+    let now = Timestamp(nanoseconds: 0)
+    var report = PassReport(feed: "http://h/f", folder: "/f", started: now)
+    (report.counts.wanted, report.counts.held, report.counts.failed) = (2, 3, 1)
+    report.problems = [
+      Problem(name: Array("a.iso".utf8), kind: .failed, code: "http-404", message: "not there", seen: now)
+    ]
+    report.held = HeldPlan(id: "1a2b3c4d", when: now, count: 3)
+    let outcome = RunOutcome(report)
+    #expect(!outcome.message.contains("a.iso"))
+    #expect(
+      outcome.messageForHooks
+        == outcome.message + "; a.iso: not there [http-404]; plan 1a2b3c4d waits for 'tarn approve'")
+    let good = RunOutcome(PassReport(feed: "f", folder: "/f", started: now))
+    #expect(good.messageForHooks == good.message)
   }
 }

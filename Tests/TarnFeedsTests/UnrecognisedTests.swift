@@ -37,6 +37,7 @@ import Testing
     ("{\"a\":1}", "it has a", "URL list"), ("[]", "JSON", "URL list"),
     ("manifest-version = \"2\"\n[pkg.cargo]\n", "Rust", "URL list"),
     ("#mtree\n./a type=file size=1\n", "mtree", "sha256sum"),
+    ("%PDF-1.7\n", "a file itself", "'tarn get' downloads it"),
     ("zsync: 0.6.2\nFilename: a\n", "zsync", "one line"),
     (
       ".:\ntotal 4\n-rw-r--r-- 1 root root 1 Nov 21 04:08 a\n-rw-r--r-- 1 root root 1 Nov 21 04:08 b\n",

@@ -49,13 +49,15 @@ extension Agent: AgentPort {
     }
     // Somebody who asks may know that a host is back.
     budget.tryNow(mirror: name)
-    let (run, steering) = shared.change { shared -> (UInt64?, PassSteering?) in
+    let (run, steering, isIdle) = shared.change { shared -> (UInt64?, PassSteering?, Bool) in
       shared.wasWoken = true
+      let isIdle = shared.state.isIdle
       if recreates { shared.mirrors[name]?.recreates = true }
-      return (shared.state.ask(name), shared.mirrors[name]?.steering)
+      return (shared.state.ask(name), shared.mirrors[name]?.steering, isIdle)
     }
     steering?.tryNow()
-    return ControlAnswer("a pass of \(name) begins as soon as there is a place", run: run, mirror: name)
+    let when = isIdle ? "" : " as soon as there is a place"
+    return ControlAnswer("a pass of \(name) begins\(when)", run: run, mirror: name)
   }
 
   private func setPaused(_ name: String, _ paused: Bool) throws(ControlFailure) -> ControlAnswer {

@@ -32,7 +32,7 @@ extension Agent {
       hooks.tell(event, of: mirror.settings.name) {
         var document = newDocument(event, mirror, work)
         document.state = condition
-        document.setEnd(code: result.code, message: result.message, hint: result.hint)
+        document.setEnd(code: result.code, message: result.messageForHooks, hint: result.hint)
         document.exitStatus = result.exitStatus
         document.hasReport = result.words != nil
         (document.counts, document.bytes) = (result.words?.counts.named, result.words?.report.bytes.named)

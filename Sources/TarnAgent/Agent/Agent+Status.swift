@@ -83,9 +83,11 @@ extension Agent {
     document.nextRunReason = next?.reason.rawValue
     // The ledger of a missing folder tells nothing. A mirror that was forgotten since begins anew.
     let isNew = document.lastAttempt == nil && document.lastFailure == nil
-    // An earlier message about a lost folder no longer applies.
+    // An earlier message about a lost folder no longer applies, nor any where the folder now tells another.
     let isFound = isNew && mirror.lastRun?.code == PassFailure.lostFolder
-    document.set(attempt: status?.history.lastAttempt, failure: isFound ? nil : mirror.failure?.message)
+    let isTold = document.lastAttempt == nil && document.lastFailure != nil
+    document.set(
+      attempt: status?.history.lastAttempt, failure: isFound || isTold ? nil : mirror.failure?.message)
     if !isNew, !mirror.settings.isDryRun, document.feedBefore == nil {
       document.lastSuccess = document.lastSuccess ?? status?.history.lastSuccess?.rfc3339
     }
@@ -146,11 +148,37 @@ extension Agent {
     do throws(PassFailure) {
       return (try parts.tarn.status(of: settings, problemLimit: problemLimit), true)
     } catch {
+      let failure = explained(error, settings.folder)
       var document = StatusDocument(settings)
       document.state = "failing"
-      (document.lastFailure, document.hint) = (error.message, error.hint)
+      (document.lastFailure, document.hint) = (failure.message, failure.hint)
       return (document, false)
     }
+  }
+
+  /// Adds what lets the agent write to a folder. A service's unit makes all places read-only that it does not
+  /// name (ProtectSystem=strict), which would look like a broken disk.
+  func explained(_ failure: PassFailure, _ folder: String) -> PassFailure {
+    var failure = failure
+    if parts.environment["NOTIFY_SOCKET"] != nil, MountedFileSystem.isReadOnly(folder) {
+      let path = "ReadWritePaths=\(Printable.escape(folder))"
+      failure.message += "; a service may write only where its unit says: add \(path)"
+      failure.hint = "systemctl edit tarn: write [Service] and \(path); then: systemctl restart tarn"
+    } else if failure.kind == .permission, let hint = Self.takeOver(folder) {
+      failure.hint = hint
+    }
+    return failure
+  }
+
+  /// Returns the command that gives this process's user a folder that root made; `nil` for any other folder.
+  private static func takeOver(_ folder: String) -> String? {
+    var status = stat()
+    guard geteuid() != 0, stat("\(folder)/.tarn", &status) == 0 || stat(folder, &status) == 0,
+      status.st_uid == 0
+    else { return nil }
+    let name = getpwuid(geteuid()).flatMap { String(validatingCString: $0.pointee.pw_name) }
+    let user = name.map(ShellWord.quote) ?? String(geteuid())
+    return "give it to the agent's user: sudo chown -R \(user): \(ShellWord.quote(folder))"
   }
 
   /// Shows the progress of the pass at work, which is ahead of the ledger.

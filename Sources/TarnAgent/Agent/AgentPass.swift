@@ -42,7 +42,7 @@ struct AgentPass: Sendable {
       let command = mirror.settings.rhythm == .command ? "tarn sync \(ShellWord.quote(name))" : nil
       return RepairOutcome(report, isWholeLook: regions == [.everything], command: command)
     } catch {
-      var outcome = RepairOutcome(explained(error))
+      var outcome = RepairOutcome(agent.explained(error, mirror.settings.folder))
       guard error.kind == .locked else { return outcome }
       // It is tried again each second: the log tells it once, and it is no fault of the folder.
       agent.tellBusy(name, error.message)
@@ -66,21 +66,8 @@ struct AgentPass: Sendable {
       }
       return RunOutcome(try tarn.sync(request, observer: observer, progress: progress, stop: stop))
     } catch {
-      return RunOutcome(explained(error))
+      return RunOutcome(agent.explained(error, mirror.settings.folder))
     }
-  }
-
-  /// Adds a hint when the folder is read-only to a service. Its unit makes all places read-only that it does
-  /// not name (ProtectSystem=strict), which would look like a broken disk.
-  private func explained(_ failure: PassFailure) -> PassFailure {
-    let folder = mirror.settings.folder
-    guard agent.parts.environment["NOTIFY_SOCKET"] != nil, MountedFileSystem.isReadOnly(folder) else {
-      return failure
-    }
-    var failure = failure
-    failure.message +=
-      "; a service may write only where its unit says: add ReadWritePaths=\(Printable.escape(folder)) (systemctl edit tarn)"
-    return failure
   }
 }
 

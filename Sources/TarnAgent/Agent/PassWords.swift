@@ -48,7 +48,9 @@ package struct PassWords: Sendable {
   var inSync: String {
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
-    return "in sync: \(Self.amount(counts.wanted, report.bytes.inPlace)) (\(done)\(unchanged)) in \(length)"
+    let there = counts.kept > 0 ? "\(Units.grouped(counts.inPlace)) of " : ""
+    let files = there + Self.amount(counts.wanted, report.bytes.inPlace)
+    return "in sync: \(files) (\(done)\(unchanged)) in \(length)"
       + [doubt, leftOut].compactMap { $0.map { "; \($0)" } }.joined()
   }
 
@@ -78,7 +80,7 @@ package struct PassWords: Sendable {
     let named: [(Int, String)] = [
       (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
       (counts.replaced, "put back"), (counts.copied, "copied"), (counts.adopted, "adopted"),
-      (counts.deleted, "moved to the trash"),
+      (counts.deleted, "moved to the trash"), (counts.kept, "left as changed here"),
       (counts.hasChanges ? counts.current + counts.revalidated : 0, "already there"),
     ]
     return named.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }

@@ -132,6 +132,19 @@ extension RunOutcome {
   }
 }
 
+extension RunOutcome {
+  /// The message with the first problem and the held plan, for hooks: their readers may see nothing else.
+  var messageForHooks: String {
+    guard ["partial", "held"].contains(code), let words else { return message }
+    let problem = words.report.problems.first.map {
+      "\(Printable.escape($0.name)): \($0.message) [\($0.code)]"
+    }
+    let held = words.counts.held > 0 ? words.report.held : nil
+    let plan = held.map { "plan \($0.id) waits for 'tarn approve'" }
+    return [message, problem, plan].compactMap { $0 }.joined(separator: "; ")
+  }
+}
+
 extension Problem {
   /// True when an early retry may help: the server, the network or this machine had a temporary problem.
   var mayPass: Bool {

@@ -1,6 +1,8 @@
 /// The file name that a server suggests (RFC 6266), made safe: one segment of a path, not hidden.
 package enum SuggestedName {
   private static let most = 200
+  /// The name of a file that nothing names.
+  package static let none = "unnamed"
 
   /// - Parameters:
   ///   - disposition: `Content-Disposition` as sent; `nil` where there is none.
@@ -8,7 +10,7 @@ package enum SuggestedName {
   /// - Returns: the name that the server gives, else the last part of the URL, else `unnamed`.
   package static func name(disposition: String?, url: String) -> String {
     let said = disposition.flatMap(fileName)
-    return said.flatMap(safe) ?? safe(lastPart(of: url)) ?? "unnamed"
+    return said.flatMap(safe) ?? safe(lastPart(of: url)) ?? none
   }
 
   /// Returns the file name of the header. The parameter `filename*` takes precedence over `filename` (RFC 6266 4.3).

@@ -82,7 +82,8 @@ extension PassFailure {
   private static func hint(ofFeed code: String) -> String {
     switch code {
     case "feed-not-readable": "check its path, and whether this user may read it"
-    case "feed-empty": "look at its address; it may be written just now: try again later"
+    case "feed-empty":
+      "look at its address; it may be written just now: try again later; to give the mirror up: tarn forget FOLDER"
     case "feed-too-many-entries": "make several lists of it, and a mirror of each"
     case "feed-not-recognised": "look at what is at its address"
     default:

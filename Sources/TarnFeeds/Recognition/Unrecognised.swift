@@ -26,7 +26,7 @@ struct Unrecognised {
     static func fileItself(_ what: String) -> Likeness {
       Likeness(
         "\(what): a file itself, and no list of files",
-        "put its address in a text file of one line: a URL list, which is a feed")
+        "'tarn get' downloads it once; for a mirror put its address in a text file of one line: a URL list")
     }
   }
 

@@ -16,18 +16,24 @@ struct EventsCommand: ParsableCommand {
       Examples:
         tarn events                           the newest events
         tarn events --follow podcasts         events as they come, until Ctrl-C
+        tarn events --since 1h                all events of the last hour
         tarn events --after 198 podcasts      all events after number 198
         tarn events --after CURSOR --json     all events since then, for programs
 
       Each event has a number, which only grows within its mirror. Each event also has a cursor, which is a \
-      position in the journals of all mirrors. With --after CURSOR a program misses nothing, even if it was away. \
-      If no agent runs, the command reads the ledgers.
+      position in the journals of all mirrors. --json prints both. With --after CURSOR a program misses nothing, \
+      even if it was away. If no agent runs, the command reads the ledgers.
       """)
 
   @Flag(help: "Print events as they come, until Ctrl-C.") var follow = false
   @Option(help: ArgumentHelp("Print only events after this number or cursor.", valueName: "n"))
   var after: String?
-  @Option(help: ArgumentHelp("Without --after: print this many of the newest events.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("Print only events of the last 90m, 24h or 7d, for example.", valueName: "duration"))
+  var since: String?
+  @Option(
+    help: ArgumentHelp(
+      "Without --after and --since: print this many of the newest events.", valueName: "n"))
   var newest = 20
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .mirror) var mirrors:
@@ -38,6 +44,11 @@ struct EventsCommand: ParsableCommand {
       throw ValidationError(
         "--after: '\(Printable.escape(after))' is neither the number of an event nor a cursor")
     }
+    if let since, Units.duration(since) == nil {
+      throw ValidationError(
+        "--since: '\(Printable.escape(since))' is not a duration such as 90m, 24h or 7d")
+    }
+    if since != nil, after != nil { throw ValidationError("--since and --after cannot be combined") }
     if !(0...10_000).contains(newest) {
       throw ValidationError("--newest: a number from 0 to 10000 is expected")
     }
@@ -59,7 +70,8 @@ struct EventsCommand: ParsableCommand {
     var journal = Journal(session: session, places: places, isAll: isAll)
     let named = Set(report.loaded.places.map(\.name))
     journal.unsure = mirrors.isEmpty ? [] : places.filter { !named.contains($0.name) }
-    let (cursor, count) = try journal.show(after: after, newest: newest)
+    let begin = since.flatMap(Units.duration).map { session.now.adding(seconds: -$0) }
+    let (cursor, count) = try journal.show(after: after, since: begin, newest: newest)
     if journal.isUnread { return try journal.status.end() }
     if follow { return try journal.follow(after: cursor).end() }
     if session.isJSON {
@@ -139,19 +151,22 @@ struct Journal {
     told.withLock { $0.append((failure.message, status)) }
   }
 
-  /// Shows all events after a place, or else the newest.
+  /// Shows all events after a place or since a time, or else the newest.
   ///
   /// - Returns: the cursor to continue with, and the number of events shown.
-  func show(after: String?, newest: Int) throws(PassFailure) -> (cursor: String, count: Int) {
+  func show(
+    after: String?, since: Timestamp?, newest: Int
+  ) throws(PassFailure) -> (cursor: String, count: Int) {
     var cursor = after
     var last: [EventDocument] = []
     var count = 0
     while true {
       let page = try page(after: cursor, unsure: unsure)
       cursor = page.cursor
-      if after != nil {
-        for event in page.events { tell(event) }
-        count += page.events.count
+      if after != nil || since != nil {
+        let events = page.events.filter { Self.isNew($0, since: since) }
+        for event in events { tell(event) }
+        count += events.count
       } else {
         last = (last + page.events).suffix(newest)
       }
@@ -160,6 +175,12 @@ struct Journal {
     for event in last { tell(event) }
     session.console.flush()
     return (cursor ?? EventCursor().text, count + last.count)
+  }
+
+  /// True for an event of that time or later. An event without a time that can be read is shown.
+  static func isNew(_ event: EventDocument, since: Timestamp?) -> Bool {
+    guard let since, let time = Timestamp(rfc3339: event.time) else { return true }
+    return time.seconds >= since.seconds
   }
 
   /// Follows the events until a signal. No event is lost when an agent ends or begins meanwhile.

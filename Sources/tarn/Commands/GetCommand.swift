@@ -90,9 +90,14 @@ struct GetCommand: ParsableCommand {
     if !background, session != nil || priority != nil || label != nil {
       throw ValidationError("--session, --priority and --label go with --background")
     }
-    if background, limitRate != nil || cacert != nil || retries != nil || proxy != nil {
+    if background, let limitRate {
       throw ValidationError(
-        "--limit-rate, --cacert, --retries and --proxy cannot be combined with --background")
+        "--limit-rate cannot be combined with --background: 'tarn limit \(Printable.escape(limitRate))' limits "
+          + "the agent's sessions and mirrors together")
+    }
+    if background, cacert != nil || retries != nil || proxy != nil {
+      throw ValidationError(
+        "--cacert, --retries and --proxy cannot be combined with --background")
     }
     if let priority, TaskPriority(rawValue: priority) == nil {
       throw ValidationError("--priority takes high, normal or low")

@@ -342,7 +342,7 @@ extension ControlCommand.Priority: ExpressibleByArgument {}
 struct LimitCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "limit",
-    abstract: "Limit the rate of all mirrors of the agent together.",
+    abstract: "Limit the rate of all mirrors and sessions.",
     usage: "tarn limit [options] RATE",
     discussion: """
       Examples:

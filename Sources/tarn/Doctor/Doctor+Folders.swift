@@ -79,43 +79,23 @@ extension Doctor {
   private func permissions(_ patient: Patient) -> [Finding] {
     // The system's agent does not look after a mirror that a user made by hand, and root may write anywhere.
     guard !isSystem || patient.settings != nil else { return [] }
-    let agentUser = FolderAccess(isSystem: isSystem).agentUser
+    let agents = FolderAccess(isSystem: isSystem)
     let state = (try? session.tarn.recordDirectory(folder: patient.folder, state: patient.state)) ?? ""
-    for path in [patient.folder, state] where !path.isEmpty && TextFile.status(path) != nil {
-      if let user = agentUser {
-        guard !FolderAccess.mayWrite(path, user) else { continue }
-        return [
-          Finding(
-            .warning, .permissions, of: patient.name,
-            "by its mode the agent's user \(user.name) may not write \(Printable.escape(path))\(Self.owner(path))",
-            mend: Self.isRoots(path)
-              ? "sudo chown -R \(user.name): \(ShellWord.quote(path))"
-              : Self.lookFirst(path))
-        ]
-      }
+    let paths = [patient.folder, state].filter { !$0.isEmpty && TextFile.status($0) != nil }
+    if let reason = agents.reasonNotToWrite(paths) {
+      return [Finding(.warning, .permissions, of: patient.name, reason.message, mend: reason.mend)]
+    }
+    for path in paths where agents.agentUser == nil {
       // A read-only file system is told by itself, and no chmod mends it.
       guard access(path, R_OK | W_OK | X_OK) != 0, errno != EROFS else { continue }
       return [
         Finding(
           .problem, .permissions, of: patient.name,
-          "this user may not write \(Printable.escape(path))\(Self.owner(path))",
-          mend: Self.lookFirst(path))
+          "this user may not write \(Printable.escape(path))\(FolderAccess.owner(path))",
+          mend: FolderAccess.lookFirst(path))
       ]
     }
     return []
-  }
-
-  /// What to do where a change of the owner might take a directory from somebody.
-  private static func lookFirst(_ path: String) -> String {
-    "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder"
-  }
-
-  private static func isRoots(_ path: String) -> Bool { TextFile.status(path)?.st_uid == 0 }
-
-  /// Returns `, which belongs to ann`; empty when the path cannot be looked at.
-  private static func owner(_ path: String) -> String {
-    guard let id = TextFile.status(path)?.st_uid else { return "" }
-    return ", which belongs to " + (getpwuid(id).map { String(cString: $0.pointee.pw_name) } ?? "user \(id)")
   }
 
   // MARK: File system

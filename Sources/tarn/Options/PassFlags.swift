@@ -119,7 +119,7 @@ struct FolderPolicyFlags: ParsableArguments {
   @Option(
     name: .pass(.deleteLimit), parsing: .unconditional,
     help: ArgumentHelp(
-      "Hold deletions beyond this many lost files in 24 hours: a share, a number or off. Default: 10%.",
+      "Hold deletions beyond this many lost files in 24 hours: a share, a number or off. Default: 10%, at least 3.",
       valueName: "limit"))
   var deleteLimit: String?
   @Option(

@@ -13,7 +13,7 @@ struct MirrorCheck {
     case failing
     /// Deletions wait for an approval.
     case held
-    /// The last pass was ended early, and files are missing.
+    /// The last pass was ended early, or the mirror is paused, and files are missing.
     case interrupted
     case good
   }
@@ -45,7 +45,9 @@ struct MirrorCheck {
   private static func state(of document: StatusDocument) -> Verdict {
     if document.state == "failing" || document.lastFailure != nil { return .failing }
     if document.held != nil || document.state == "held" { return .held }
-    if document.state == "interrupted", document.missing > 0 { return .interrupted }
+    // A pause hides neither what failed before it nor what it left undone.
+    if document.state == "paused", document.moreProblems > 0 || !document.problems.isEmpty { return .failing }
+    if ["interrupted", "paused"].contains(document.state), document.missing > 0 { return .interrupted }
     // While the next pass is at work, the one before it still counts.
     let settled = ["in-sync", "held", "planned", "stopped"]
     if document.process != nil, let last = document.lastRun, !settled.contains(last.code) { return .failing }
@@ -88,8 +90,8 @@ struct MirrorCheck {
       let missing = document.missing > 0 ? "\(Numbers.count(document.missing, "file")) missing, " : ""
       return " (\(deletions) \(wait) for approval, \(missing)\(success))"
     case .interrupted:
-      return
-        " (\(Numbers.count(document.missing, "file")) missing, because the last pass was ended; \(success))"
+      let reason = document.state == "paused" ? "the mirror is paused" : "the last pass was ended"
+      return " (\(Numbers.count(document.missing, "file")) missing, because \(reason); \(success))"
     case .good: return " (\(success))"
     }
   }
@@ -145,7 +147,9 @@ struct StatusCheck {
 
   /// One line when all are good; otherwise one line for each that is not.
   var lines: [String] {
-    let unknown = allFailures.map { "unknown: \(Message.safe($0.message))" }
+    let unknown = allFailures.map { failure in
+      "unknown: \(Message.safe(failure.message))" + (failure.hint.map { "; \(Message.safe($0))" } ?? "")
+    }
     let wrong = mirrors.filter { !$0.isGood }.map(\.line)
     if !unknown.isEmpty || !wrong.isEmpty { return unknown + wrong }
     return [isNothingKnown ? "unknown: no mirror is known" : good]

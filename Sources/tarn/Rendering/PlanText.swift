@@ -57,7 +57,8 @@ enum PlanText {
   private static func standing(_ counts: PassCounts) -> String {
     let files = "\(Numbers.grouped(counts.there)) of \(Numbers.count(counts.wanted, "file"))"
     let kept = counts.kept > 0 ? ", \(Numbers.grouped(counts.kept)) left as changed here" : ""
-    return "\(files) \(counts.planned.asked > 0 ? "in place" : "current")\(counts.toAsk)\(kept)"
+    let excluded = counts.excluded > 0 ? ", \(Numbers.grouped(counts.excluded)) of the feed left out" : ""
+    return "\(files) \(counts.planned.asked > 0 ? "in place" : "current")\(counts.toAsk)\(kept)\(excluded)"
   }
 
   private static func held(_ report: PassReport, _ mirror: String) -> [String] {

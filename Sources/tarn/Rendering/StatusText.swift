@@ -60,7 +60,9 @@ enum StatusText {
       let why = held.reason.map { " (\(Message.safe($0)))" } ?? ""
       rows.append(("held", "\(Numbers.count(held.deletions, "deletion")) in plan \(held.plan)\(why)"))
     }
-    let place = hasName(document) ? "\(Printable.escape(document.name)) in " : ""
+    // Other users are not told where the folder is: then it has the mirror's name, or a last name alone.
+    let isTold = document.folder.hasPrefix("/") || document.folder != document.name
+    let place = hasName(document) && isTold ? "\(Printable.escape(document.name)) in " : ""
     let head = "\(place)\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
     return StatusPage(
       head: [head] + rows.map(row),
@@ -106,7 +108,8 @@ enum StatusText {
     switch document.watch.mode {
     case "watching":
       let reason = document.watch.reason
-      return reason.isEmpty ? "watched" : "watched; \(Message.safe(reason))"
+      let isTold = !reason.isEmpty && reason != StatusAnswer.withheld
+      return isTold ? "watched; \(Message.safe(reason))" : "watched"
     case "off": return "not watched: \(Message.safe(document.watch.reason))"
     default:
       return "not watched, and looked through every few minutes: \(Message.safe(document.watch.reason))"

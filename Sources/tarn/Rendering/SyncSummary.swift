@@ -43,7 +43,10 @@ enum SyncSummary {
     let deeds = deeds(report.counts)
     var done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     if report.isFeedUnchanged { done += "; the feed has not changed" }
-    let files = amount(Numbers.count(report.counts.wanted, "file"), report.bytes.inPlace)
+    let all = Numbers.count(report.counts.wanted, "file")
+    let isAll = report.counts.kept == 0
+    let files = amount(
+      isAll ? all : "\(Numbers.grouped(report.counts.inPlace)) of \(all)", report.bytes.inPlace)
     return [
       style.paint("in sync:", .good)
         + " \(files) (\(done)) in \(time(report))"

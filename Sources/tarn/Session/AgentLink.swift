@@ -164,11 +164,11 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.name
   }
 
-  /// True for a word that is neither a name nor a folder here. It may be a name of an agent that may not be
-  /// asked.
+  /// True for a word that is neither a name nor a folder that this user can look at here. It may be a name of
+  /// an agent that may not be asked.
   func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
     !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil
-      && access(session.tarn.absolute(word), F_OK) != 0 && errno == ENOENT
+      && access(session.tarn.absolute(word), F_OK) != 0 && (errno == ENOENT || errno == EACCES)
   }
 
   /// Returns the failure for such a word: it means nothing here, and the agent may not be asked.

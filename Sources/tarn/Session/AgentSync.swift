@@ -35,11 +35,14 @@ struct AgentSync {
     // The word after a FEED is a folder, whatever the names of mirrors are.
     let isFolder = request.name == nil && request.feed != nil
     let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
+    let began = session.now
     guard let order = try ask(word, expected) else {
       if let name = request.name { tellOther(name) }
       return nil
     }
-    return try follow(order, isOnlyOne: isOnlyOne) { () throws(PassFailure) in try ask(word, expected) }
+    return try follow(order, since: began, isOnlyOne: isOnlyOne) { () throws(PassFailure) in
+      try ask(word, expected)
+    }
   }
 
   /// Tells that an agent has this name for another folder, and so for another mirror.
@@ -98,7 +101,7 @@ struct AgentSync {
 
   /// - Parameter again: repeats the order to an agent that was started since.
   private func follow(
-    _ order: Order, isOnlyOne: Bool, again: () throws(PassFailure) -> Order?
+    _ order: Order, since began: Timestamp, isOnlyOne: Bool, again: () throws(PassFailure) -> Order?
   ) throws(PassFailure) -> End {
     var order = order
     let mirror = order.mirror
@@ -126,6 +129,7 @@ struct AgentSync {
       answered = session.clock.monotonic()
       guard let document = status.mirrors.first else { throw Self.removed(mirror) }
       if let last = document.lastRun, last.number >= order.run {
+        tellFiles(document, since: began)
         return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
       }
       if !order.isKnown(to: status.agent) {
@@ -215,6 +219,14 @@ struct AgentSync {
     case "pass": "waiting for the pass before it to end"
     default: "waiting for a place"
     }
+  }
+
+  /// With `--verbose`: prints the events of the mirror since the order, which name the files.
+  private func tellFiles(_ document: StatusDocument, since began: Timestamp) {
+    guard session.isVerbose, !session.isJSON else { return }
+    session.console.draw([])
+    let journal = Journal(session: session, places: [(document.name, document.folder, nil)])
+    _ = try? journal.show(after: nil, since: began, newest: 0)
   }
 
   private func show(

@@ -51,6 +51,30 @@ struct FolderAccess {
     )
   }
 
+  /// Returns why the agent's user may not write to one of the paths that are there, and what helps; `nil` when
+  /// it may.
+  func reasonNotToWrite(_ paths: [String]) -> (message: String, mend: String)? {
+    guard let user = agentUser,
+      let path = paths.first(where: { TextFile.status($0) != nil && !Self.mayWrite($0, user) })
+    else { return nil }
+    return (
+      "by its mode the agent's user \(user.name) may not write \(Printable.escape(path))\(Self.owner(path))",
+      TextFile.status(path)?.st_uid == 0
+        ? "sudo chown -R \(user.name): \(ShellWord.quote(path))" : Self.lookFirst(path)
+    )
+  }
+
+  /// Returns `, which belongs to ann`; empty when the path cannot be looked at.
+  static func owner(_ path: String) -> String {
+    guard let id = TextFile.status(path)?.st_uid else { return "" }
+    return ", which belongs to " + (getpwuid(id).map { String(cString: $0.pointee.pw_name) } ?? "user \(id)")
+  }
+
+  /// What to do where a change of the owner might take a directory from somebody.
+  static func lookFirst(_ path: String) -> String {
+    "ls -ld \(ShellWord.quote(path)); then chown or chmod it, or choose another folder"
+  }
+
   static func mayWrite(_ path: String, _ user: User) -> Bool {
     guard let status = TextFile.status(path) else { return false }
     let mode = status.st_mode

@@ -57,6 +57,9 @@ struct GetRun {
       guard !session.isQuiet, let path = task.path else { return }
       let size = task.bytes.map { "  \(Units.show($0))" } ?? ""
       session.console.data("\(Printable.escape(path))\(size)")
+      if path.hasSuffix("/\(SuggestedName.none)"), TaskPlace(task.request.to)?.name == nil {
+        session.say("neither the server nor the URL names that file: --name NAME does")
+      }
     } else {
       let message = task.message ?? task.code ?? "it was not downloaded"
       let place =

@@ -51,6 +51,7 @@ struct MirrorAdding {
     let mirror = try checked(file, text)
     try refuseOtherFeed(feed, folder, wish)
     try refuseUnmakableFolder(mirror.folder)
+    warnOfFolder(mirror)
     var report = AddReport(mirror, file: file.path, rhythm: wish.rhythm)
     if wish.readsFeed { report.read(try read(mirror, wish)) }
     report.agent = try write(file, text).word
@@ -182,6 +183,14 @@ struct MirrorAdding {
         + " \(shown) is not there, and \(reason): \(mend)")
   }
 
+  /// Warns of a folder that the agent's user may not write.
+  private func warnOfFolder(_ mirror: MirrorSettings) {
+    let record = try? session.tarn.recordDirectory(folder: mirror.folder, state: mirror.state)
+    let paths = [mirror.folder, record].compactMap { $0 }
+    guard let (reason, mend) = FolderAccess(isSystem: change.isSystem).reasonNotToWrite(paths) else { return }
+    session.say(session.messageStyle.paint("warning:", .warning) + " \(reason): \(mend)")
+  }
+
   /// Plans a first pass.
   private func read(_ mirror: MirrorSettings, _ wish: Wish) throws(PassFailure) -> PassReport {
     let request = SyncRequest(mirror, credentials: session.sources.paths.credentials)
@@ -283,6 +292,7 @@ struct AddReport: Encodable {
   var schedule: String?
   /// The files that the feed names; left out when it was not read.
   var files: Int?
+  /// Their bytes, as far as the feed tells sizes.
   var bytes: UInt64?
   /// `reloaded`, `none` or `silent`.
   var agent = "none"
@@ -291,6 +301,8 @@ struct AddReport: Encodable {
 
   /// True when the feed's rules leave older files out, and nothing deletes those that are there.
   private var leavesOldFiles = false
+  /// The number of files whose size the feed does not tell.
+  private var unknownSizes = 0
 
   private enum CodingKeys: CodingKey {
     case schema, name, feed, folder, file, every, schedule, files, bytes, agent, next
@@ -309,6 +321,7 @@ struct AddReport: Encodable {
 
   mutating func read(_ report: PassReport) {
     (files, bytes) = (report.counts.wanted, report.bytes.wanted)
+    unknownSizes = report.bytes.unknownSizes
   }
 
   /// The lines for people.
@@ -320,7 +333,9 @@ struct AddReport: Encodable {
     lines.append("  written: \(file)")
     if let files {
       let size = bytes.flatMap { $0 > 0 ? ", \(Units.show($0))" : nil } ?? ""
-      lines.append("  the feed names \(Numbers.count(files, "file"))\(size)")
+      let unknown =
+        !size.isEmpty && unknownSizes > 0 ? " and \(Numbers.grouped(unknownSizes)) of unknown size" : ""
+      lines.append("  the feed names \(Numbers.count(files, "file"))\(size)\(unknown)")
     }
     if leavesOldFiles {
       lines.append("  older files stay in the folder; for them to go as well: --delete")

@@ -93,6 +93,8 @@ struct SettingsChange {
     guard access("/run/systemd/system", F_OK) == 0,
       directories.contains(where: { access("\($0)/\(unit)", F_OK) == 0 })
     else { return "tarn agent" }
+    // A user has a manager of systemd only where a login starts one (pam_systemd).
+    guard isSystem || access("/run/user/\(geteuid())/systemd", F_OK) == 0 else { return "tarn agent" }
     return isSystem ? "sudo systemctl enable --now tarn" : "systemctl --user enable --now tarn"
   }
 }
