@@ -121,7 +121,7 @@ import Testing
     }
     #expect(
       check([cut]).lines == [
-        "interrupted: iso (1 file missing, for the mirror is paused; last success 2 hours ago)"
+        "interrupted: iso (1 file missing, because the mirror is paused; last success 2 hours ago)"
       ])
   }
 

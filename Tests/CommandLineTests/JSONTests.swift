@@ -70,7 +70,7 @@ import Testing
   @Test func summaryOfSeveral() throws {
     let line = SummaryLine(
       [PassEnd(Samples.report()), PassEnd(Samples.report())], schema: "tarn-sync/1", mirrors: 3,
-      status: .feedUnreachable)
+      status: .failed(.feedUnreachable))
     let object = try object(JSONText.line(line))
     #expect(object["mirrors"] as? Int == 3)
     #expect(object["failures"] as? Int == 1)

@@ -2,12 +2,12 @@ import Foundation
 import Logging
 import TarnCore
 import TarnRuntime
-import TarnServer
 import TarnTransfer
 import TestSupport
 import Testing
 
 @testable import TarnAgent
+@testable import TarnServer
 
 /// All sessions of an agent.
 @Suite final class SessionsTests {

@@ -152,6 +152,9 @@ package struct ContentDoubt: Sendable {
     let isPackedPage = Self.isHTML(contentType) && FileSignature.isForeignGzip(bytes, ending)
     guard !isFitting || isPackedPage else { return nil }
     let came = Opening(bytes)
+    // The last part of a split archive has the plain name, and begins with any bytes.
+    let isUnknown = !came.isText && came.kind == nil && size.map { $0 >= Self.leastMedia } ?? true
+    guard isPackedPage || !isUnknown || Self.isText(contentType) else { return nil }
     let what =
       came.kind.map { "\($0.rawValue) (\(Self.shown(contentType)))" }
       ?? Self.came(contentType, isText: came.isText)

@@ -133,7 +133,8 @@ extension FileSignature {
     "psd": [[0x38, 0x42, 0x50]], "npy": [[0x93, 0x4E, 0x55, 0x4D]],
   ]
 
-  /// The endings of archives, of what is packed as one, and of programs that may be one. An archive of another kind under such a name is common enough.
+  /// The endings of archives, of what is packed as one, and of programs that may be one. An archive of another kind under such a name is
+  /// common enough.
   private static let archives: Set<String> = [
     "zip", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "cbz", "cbr", "cb7", "jar", "war", "apk",
     "aab", "whl", "xpi", "crx", "ipa", "msix", "appx", "msixbundle", "appxbundle", "nupkg", "vsix",

@@ -94,7 +94,7 @@ final class FileReceiver: DownloadReceiver {
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
     check = job.check
-    doubt = ContentDoubt(job.entry, replacing: job.action.present?.identity.size)
+    doubt = ContentDoubt(job.entry, replacing: job.action.present?.size)
     url = job.attempts.url
     rung = job.attempts.rung
     self.context = context

@@ -1,4 +1,5 @@
 import Glibc
+import TarnConfig
 import TarnCore
 import TarnRuntime
 

@@ -1,4 +1,5 @@
 import Glibc
+import TarnCore
 import TarnRuntime
 
 /// Standard output and standard error of the process, and the block at the bottom of a terminal. Callable on

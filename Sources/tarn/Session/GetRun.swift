@@ -100,12 +100,12 @@ struct GetRun {
     let code = task.code ?? ""
     if let failure = FolderFailure.Code(rawValue: code) {
       switch failure {
-      case .digestMismatch, .sizeMismatch, .pieceMismatch, .contentMismatch: return .feedMalformed
-      case .missing, .notDirectory, .exists, .nameTooLong, .link: return .folderUnusable
-      case .permission: return .permission
-      default: return .inputOutput
+      case .digestMismatch, .sizeMismatch, .pieceMismatch, .contentMismatch: return .failed(.feedMalformed)
+      case .missing, .notDirectory, .exists, .nameTooLong, .link: return .failed(.folderUnusable)
+      case .permission: return .failed(.permission)
+      default: return .failed(.inputOutput)
       }
     }
-    return .feedUnreachable
+    return .failed(.feedUnreachable)
   }
 }
