@@ -120,7 +120,7 @@ import Testing
   @Test func saysWhatIsNoList() throws {
     for (document, status, message) in [
       ("<opml><body/></opml>", 65 as Int32, "names no feed"), ("<rss/>", 65, "'tarn sync' takes it"),
-      ("{}", 65, "no XML"),
+      ("{}", 65, "not XML"),
     ] {
       let result = try run(document)
       #expect(

@@ -43,7 +43,7 @@ final class AddedMirrorTests: AgentHouse {
 
   @Test func aPassOfTheAgentsPrintsItsFilesToo() throws {
     let mirror = "[mirror.m]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/m\"\n"
-    try place.write(mirror + "watch = false\n", to: "etc/tarn.toml")
+    try place.write(mirror + "every = \"1h\"\nwatch = false\n", to: "etc/tarn.toml")
     let program = try Tarn.start(["agent"], environment: directory, in: place.url)
     agent = program
     try waitUntil("it has synced") { text("m/f1") == "one\n" }

@@ -115,11 +115,13 @@ final class AgentNameTests: AgentHouse {
     try start()
     #expect(try tarn("sync", "files").status == 0)
     for words in [["status"], ["status", "."]] {
-      let outcome = try Tarn.run(
-        words + config, environment: home, in: place.url.appendingPathComponent("disk/files"))
-      #expect(
-        outcome.output.contains("agent: process") && outcome.output.contains("files: in sync")
-          && !outcome.output.contains("no agent runs"), "\(words): \(outcome)")
+      // The agent looks at the folder once more when it begins to watch it.
+      try waitUntil("it is in sync by the agent: \(words)") {
+        let outcome = try Tarn.run(
+          words + config, environment: home, in: place.url.appendingPathComponent("disk/files"))
+        return outcome.output.contains("agent: process") && outcome.output.contains("files: in sync")
+          && !outcome.output.contains("no agent runs")
+      }
     }
     let all = try JSON.documents(tarn("status", "--json").output).first?["mirrors"] as? [[String: Any]]
     #expect(all?.count == 1)

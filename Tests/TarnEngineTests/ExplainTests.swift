@@ -302,7 +302,7 @@ import Testing
     var row = try #require(world.row("a"))
     row.isDoubtful = true
     try world.ledger.apply([.row(row)])
-    #expect(try explain(world, "a").summary.hasPrefix("'tarn verify' found other bytes"))
+    #expect(try explain(world, "a").summary.hasPrefix("'tarn verify' found bytes that differ"))
     #expect(try explain(world, "a").hint == "tarn sync m")
   }
 }

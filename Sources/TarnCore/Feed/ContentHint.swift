@@ -196,7 +196,8 @@ package struct ContentDoubt: Sendable {
     // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     if isTiny, !opening.isEmpty, let few = doubt(ofFew: size, opening, contentType) { return few }
-    guard !hasMagic(came) else { return nil }
+    // The first bytes of some pictures look like letters.
+    guard !hasMagic(came), came.kind != .picture else { return nil }
     let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
     // A longer body counts as text only where the server calls it text as well.
     let isText = looksLikeText && Self.isText(contentType)
@@ -243,7 +244,7 @@ package struct ContentDoubt: Sendable {
   private func doubt(ofFew size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?) -> String?
   {
     let bytes = Array(opening)
-    if isPicture, let length = hint.length, size < length / 2 {
+    if isPicture, isMediaOrBinary, let length = hint.length, size < length / 2 {
       let isPixel = bytes.starts(with: "GIF8".utf8) && ending != "gif" && !namesType("gif")
       let isAnswer = Self.isHTML(contentType) && FileSignature.kind(of: bytes) != .picture
       return isPixel || isAnswer ? tooShort(size) : nil
@@ -251,7 +252,8 @@ package struct ContentDoubt: Sendable {
     guard isRecording, hint.length == nil, hint.sizes == nil, !FileSignature.mayBe(.recording, bytes) else {
       return nil
     }
-    return "\(Units.count(size, "byte")) (\(Self.shown(contentType))) came, which are no recording"
+    let what = Self.came(contentType, isText: Opening(bytes).isText)
+    return "\(what) of \(Units.count(size, "byte")) came, which is no recording"
   }
 
   /// True for a recording by its name, or by its type where the name tells nothing.
