@@ -49,7 +49,7 @@ final class AddedMirrorTests: AgentHouse {
     try waitUntil("it has synced") { text("m/f1") == "one\n" }
     try place.remove("m/f1")
     let synced = try run("sync", "-v", "m")
-    #expect(synced.status == 0 && synced.output.contains("  f1 (4 B)\n"), "\(synced)")
+    #expect(synced.status == 0 && synced.output.contains("  restored  f1 (4 B)"), "\(synced)")
     // Nothing else is at work.
     let again = try run("retry", "m").output
     #expect(again.contains("a pass of m begins") && !again.contains("place"), "\(again)")

@@ -241,6 +241,6 @@ private final class House {
   }
 
   func requests(at place: String) throws -> [Nginx.Request] {
-    try server.requests().filter { $0.uri.contains("/\(place)-") }
+    try server.requests().filter { $0.uri.contains("/\(place)/") }
   }
 }
