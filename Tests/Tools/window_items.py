@@ -278,8 +278,20 @@ def xml_items(tree):
     return found
 
 
+def is_json_feed(document):
+    """By its version; some write a bare number, and then its first item shows it."""
+    if not isinstance(document, dict):
+        return False
+    version, items = document.get("version"), document.get("items")
+    if "jsonfeed.org/version/" in str(version):
+        return True
+    if version not in ("1", "1.0", "1.1") or not isinstance(items, list) or not items or not isinstance(items[0], dict):
+        return False
+    return bool({"attachments", "content_html", "content_text"} & set(items[0]))
+
+
 def json_items(document):
-    if not isinstance(document, dict) or "jsonfeed.org/version/" not in str(document.get("version")):
+    if not is_json_feed(document):
         return None
     found = []
     for item in document.get("items", []):
@@ -290,7 +302,8 @@ def json_items(document):
             if when is None and isinstance(item.get(key), str):
                 when = moment(item[key])
         urls, titles = [], set()
-        for one in item.get("attachments") or []:
+        attachments = item.get("attachments") or []
+        for one in [attachments] if isinstance(attachments, dict) else attachments:
             title = one.get("title")
             if not one.get("url") or (title and title in titles):
                 continue
