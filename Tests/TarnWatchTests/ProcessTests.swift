@@ -71,7 +71,7 @@ extension WatchSuite {
         Issue.record("not blind: \(String(describing: first))")
         return
       }
-      #expect(why.code == .watcherDied && why.text.contains("no record"))
+      #expect(why.code == .watcherDied && why.text.contains("not a record"))
       watcher.close()
       #expect(watcher.processID == nil)
     }
@@ -206,7 +206,7 @@ extension WatchSuite {
       let bench = try Bench(.real, isReady: false)
       let id = WatchID(8)
       bench.watcher.watch(id, path: Array("relative".utf8))
-      #expect(try bench.awaitBlind(.error, of: id).contains("no absolute path"))
+      #expect(try bench.awaitBlind(.error, of: id).contains("not an absolute path"))
     }
   }
 }
