@@ -187,15 +187,13 @@ private final class House {
 
   /// Lets go of what is held, as often as no more comes, until the pass has ended.
   ///
-  /// - Parameter first: as many are waited for once the first answers have told that they are HTTP/2.
+  /// - Parameter first: as many are waited for at first.
   /// - Returns: how many were held at once, each time.
   func letGoInTurns(_ pass: Program, first: Int) throws -> [Int] {
     var turns: [Int] = []
     try held.wait()
-    held.settle()
-    turns.append(held.letGo())
     // Silence that lasts longer than 30 s ends them. Where fewer come, the caller sees it.
-    try? waitUntil(limit: 15, "\(first) are held") { self.held.count >= first || !pass.isRunning }
+    try? waitUntil(limit: 20, "\(first) are held") { self.held.count >= first || !pass.isRunning }
     while pass.isRunning {
       held.settle()
       turns.append(held.letGo())
