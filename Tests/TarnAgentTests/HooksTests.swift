@@ -39,9 +39,8 @@ import Testing
   }
 
   private func wait(_ what: String, until isTrue: () -> Bool) {
-    let limit = Instant.now + .seconds(120)
-    while !isTrue(), Instant.now < limit { WorkerThread.sleep(microseconds: 5000) }
-    #expect(isTrue(), "\(what): \(log)")
+    let isSo = isSoInTime(isTrue)
+    #expect(isSo, "\(what): \(log)")
   }
 
   private func read(_ name: String) -> String? { TextFile.read(directory.file(name), limit: 1 << 20) }

@@ -141,14 +141,8 @@ import Testing
   }
 
   private func waitForWakes(_ failures: Int, at place: SourceLocation = #_sourceLocation) throws {
-    let deadline = Instant.now + .seconds(60)
-    while try sessions.show("s").wake?.failures != failures {
-      guard Instant.now < deadline else {
-        Issue.record("the wake command did not end \(failures) times", sourceLocation: place)
-        return
-      }
-      WorkerThread.sleep(microseconds: 5000)
-    }
+    let hasEnded = try isSoInTime { try sessions.show("s").wake?.failures == failures }
+    #expect(hasEnded, "the wake command did not end \(failures) times", sourceLocation: place)
   }
 
   @Test func whatACrashLeavesOfAForgottenSessionGoes() throws {

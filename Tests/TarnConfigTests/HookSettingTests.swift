@@ -51,7 +51,10 @@ import Testing
   @Test(
     arguments: [
       ("retries = 1", "missing", "[hook.chat] has none of command, webhook and ping"),
-      ("command = [\"/a\"]\nping = \"http://h/\"", "contradiction", "'ping' cannot be combined with 'command'"),
+      (
+        "command = [\"/a\"]\nping = \"http://h/\"", "contradiction",
+        "'ping' cannot be combined with 'command'"
+      ),
       ("command = \"/a b\"", "wrong-type", "'command' takes a list such as"),
       ("command = []", "bad-value", "'command' takes a list such as"),
       ("command = [\"\"]", "bad-value", "'command' takes a list such as"),
