@@ -10,6 +10,11 @@ let strict = Context.environment["CI"] != nil
 /// libFuzzer's archive, given by Tests/Tools/fuzz.sh: then all code is built with its coverage counters.
 let fuzzer = Context.environment["TARN_FUZZ"]
 
+/// Links Swift's runtime into `tarn`, as --static-swift-stdlib does, where the tests of the same build keep it beside them. The two
+/// libraries are those that FoundationEssentials asks for.
+let linksRuntime = Context.environment["TARN_STATIC_RUNTIME"] != nil
+let runtimeFlags = ["-static-stdlib", "-l_FoundationCollections", "-l_FoundationCShims", "-Xlinker", "--no-export-dynamic"]
+
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -161,7 +166,8 @@ let package = Package(
         ofPrograms("ArgumentParser", package: "swift-argument-parser"),
         ofPrograms("Logging", package: "swift-log"),
       ],
-      swiftSettings: settings),
+      swiftSettings: settings,
+      linkerSettings: linksRuntime ? [.unsafeFlags(runtimeFlags)] : []),
 
     // A program that uses TarnKit.
     .executableTarget(

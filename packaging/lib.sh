@@ -92,30 +92,57 @@ find_swift() {
 # Where the release build goes.
 RELEASE_SCRATCH=${TARN_RELEASE_SCRATCH:-$ROOT/.build}
 
+# Sets release_flags: how the package manager builds in release mode.
+set_release_flags() {
+  release_flags=(-c release --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH")
+  # Nothing is looked for beside the binary, and what the loader filled in nobody changes afterwards.
+  release_flags+=(--disable-local-rpath -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker --build-id=sha1)
+  # The sources are where a distribution's debuggers look for them, and not where this checkout happens to be.
+  path_maps=("$RELEASE_SCRATCH=/usr/src/tarn/.build" "$ROOT=/usr/src/tarn")
+  local map
+  for map in "${path_maps[@]}"; do
+    # Not -file-prefix-map: the package manager finds no tests in an index of other paths.
+    release_flags+=(-Xswiftc -debug-prefix-map -Xswiftc "$map" -Xcc "-ffile-prefix-map=$map")
+  done
+  # The debug information does not name the compiled C modules: their digests differ from one build to the next.
+  release_flags+=(-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs)
+}
+
 # Builds `tarn` in release mode with the Swift runtime linked in, so that the binary runs where no Swift is, and beside it
 # `tarn-watch`, by which it watches folders; prints the path of `tarn`.
 build_release() {
-  local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH") place compiler
+  local release_flags path_maps
+  set_release_flags
   # Nothing is loaded into tarn that would ask for its 21,000 names.
-  flags+=(-Xlinker --no-export-dynamic)
-  # Nothing is looked for beside the binary, and what the loader filled in nobody changes afterwards.
-  flags+=(--disable-local-rpath -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now -Xlinker --build-id=sha1)
-  # The sources are where a distribution's debuggers look for them, and not where this checkout happens to be.
-  local maps=("$RELEASE_SCRATCH=/usr/src/tarn/.build" "$ROOT=/usr/src/tarn") map
-  for map in "${maps[@]}"; do
-    flags+=(-Xswiftc -file-prefix-map -Xswiftc "$map" -Xcc "-ffile-prefix-map=$map")
-  done
-  # The debug information does not name the compiled C modules: their digests differ from one build to the next.
-  flags+=(-Xswiftc -Xfrontend -Xswiftc -no-clang-module-breadcrumbs)
+  release_flags+=(--static-swift-stdlib -Xlinker --no-export-dynamic)
   say "building tarn and tarn-watch, release mode"
-  swift build "${flags[@]}" --product tarn >&2
-  place=$(swift build "${flags[@]}" --show-bin-path)
-  # By the compiler alone: the package manager would link Swift's runtime into it, whose licence does not go with its own.
+  swift build "${release_flags[@]}" --product tarn >&2
+  build_watch_and_tell
+}
+
+# Builds the tests and what they try, all in release mode and in one build; prints the path of `tarn`, which is linked as in
+# build_release. Its code differs in what the tests may see of it.
+build_release_and_tests() {
+  local release_flags path_maps
+  set_release_flags
+  release_flags+=(-Xswiftc -enable-testing)
+  say "building the tests, tarn and tarn-watch, release mode"
+  swift build "${release_flags[@]}" --product tarnPackageTests >&2
+  swift build "${release_flags[@]}" --product Fetcher >&2
+  # The tests need Swift's libraries beside them: so this is one more call, which compiles nothing again.
+  TARN_STATIC_RUNTIME=1 swift build "${release_flags[@]}" --product tarn >&2
+  build_watch_and_tell
+}
+
+# The watcher, by the compiler alone: the package manager would link Swift's runtime into it, whose licence does not go with its own.
+build_watch_and_tell() {
+  local place compiler
+  place=$(swift build "${release_flags[@]}" --show-bin-path)
   rm -f "$place/tarn-watch"
   compiler=$(dirname "$(readlink -f "$(command -v swift)")")/clang
   [ -x "$compiler" ] || compiler=$(command -v clang || command -v cc) || die "no C compiler found: apt install clang"
   "$compiler" -std=gnu17 -g -O2 -Wall -Wextra -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
-    "${maps[@]/#/-ffile-prefix-map=}" -Wl,-z,relro -Wl,-z,now -Wl,--build-id=sha1 \
+    "${path_maps[@]/#/-ffile-prefix-map=}" -Wl,-z,relro -Wl,-z,now -Wl,--build-id=sha1 \
     -o "$place/tarn-watch" "$ROOT"/Sources/tarn-watch/*.c -linotifytools >&2
   printf '%s/tarn\n' "$place"
 }

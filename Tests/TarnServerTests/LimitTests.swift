@@ -133,37 +133,32 @@ import Testing
     withExtendedLifetime(clients) {}
   }
 
+  /// Where the machine lets the two stand still for half of the time, the server may have found that nobody reads: then once more, with
+  /// more time.
   @Test func whoGoesOnReadingKeepsItsPlace() throws {
-    let taking = Duration.seconds(2)
+    let isDecided = try [2, 8, 32, 128].contains { try readsOn(taking: .seconds($0)) }
+    #expect(isDecided)
+  }
+
+  /// Reads without end for twice the time; false where a round took too long to tell anything.
+  private func readsOn(taking: Duration) throws -> Bool {
     let stage = try Stage {
       $0.connections = 1
       $0.taking = taking
     }
     stage.agent.state.withLock { $0.endless = String(repeating: "x", count: 10_000) }
-    var (client, since) = (stage.raw, ContinuousClock.now)
-    func begin() -> Bool {
-      client.close()
-      return isSoInTime {
-        (client, since) = (stage.raw, .now)
-        client.get("/v1/events/stream?after=c0")
-        return client.read(through: "\r\n\r\n")?.hasPrefix("HTTP/1.1 200") == true
-      }
-    }
-    #expect(begin())
-    let isDone = isSoInTime {
+    let (client, since) = (stage.raw, ContinuousClock.now)
+    client.get("/v1/events/stream?after=c0")
+    #expect(client.read(through: "\r\n\r\n")?.hasPrefix("HTTP/1.1 200") == true)
+    while ContinuousClock.now - since < taking * 2 {
       let round = ContinuousClock.now
       // The kernel asks for more only when half of what it keeps was taken.
       let areRead = (0..<50).allSatisfy { _ in client.read(through: "\n\n") != nil }
       let status = stage.raw.request("GET", "/v1/status")?.status
-      // Where the machine let one of the two stand still, the server may have found that nobody reads: from the beginning.
-      guard ContinuousClock.now - round < taking / 2 else {
-        #expect(begin())
-        return false
-      }
+      guard ContinuousClock.now - round < taking / 2 else { return false }
       #expect(areRead && status == 503)
-      return ContinuousClock.now - since > taking * 2
     }
-    #expect(isDone)
+    return true
   }
 
   @Test func whoHadAnAnswerLatelyStaysLonger() throws {
