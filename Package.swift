@@ -13,7 +13,9 @@ let fuzzer = Context.environment["TARN_FUZZ"]
 /// Links Swift's runtime into `tarn`, as --static-swift-stdlib does, where the tests of the same build keep it beside them. The two
 /// libraries are those that FoundationEssentials asks for.
 let linksRuntime = Context.environment["TARN_STATIC_RUNTIME"] != nil
-let runtimeFlags = ["-static-stdlib", "-l_FoundationCollections", "-l_FoundationCShims", "-Xlinker", "--no-export-dynamic"]
+let runtimeFlags = [
+  "-static-stdlib", "-l_FoundationCollections", "-l_FoundationCShims", "-Xlinker", "--no-export-dynamic",
+]
 
 let settings: [SwiftSetting] =
   [
