@@ -207,6 +207,12 @@ extension Tarn {
     return "did you mean \(ShellWord.quote(near)), of the settings? \(make)"
   }
 
+  /// True when something has that path, also a link that leads nowhere.
+  package func isThere(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(absolute(path), &status) == 0
+  }
+
   /// True when nothing is there, or an empty folder.
   func isGone(_ path: String) -> Bool { [.missing, .empty].contains(look(path)) }
 

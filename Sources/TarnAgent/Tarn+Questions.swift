@@ -151,6 +151,18 @@ extension Tarn {
     }.map(\.folder)
   }
 
+  /// True when a mirror's ledger has a path: as a file, as a directory of files, or with a problem.
+  package func records(_ path: String, in folder: String) -> Bool {
+    guard let home = try? home(folder: folder, state: nil),
+      let path = try? self.path(absolute(path), in: home)
+    else { return false }
+    let isKnown = try? asking(home) { ledger in
+      try ledger.row(path) != nil || ledger.rowCount(below: path) > 0 || ledger.partial(path) != nil
+        || ledger.problem(name: path.bytes) != nil
+    }
+    return isKnown ?? false
+  }
+
   /// The folder of the mirror that contains a path, by the settings or the list of this user's mirrors: the
   /// folder may be gone.
   package func knownFolder(around path: String) -> String? {

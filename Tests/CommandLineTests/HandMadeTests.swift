@@ -242,6 +242,26 @@ import Testing
     #expect(try tarn("status", ".", from: "m/sub").output.hasPrefix("\(place.path)/m: "))
   }
 
+  /// A mistyped name in the check of a monitoring system would be good for ever.
+  @Test func aBareWordThatNamesNothingIsNotTheMirrorAroundIt() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/broken", "b").status == 3)
+    for command in ["status", "events"] {
+      let refused = try tarn(command, "nosuch", from: "b")
+      #expect(refused.status == 73 && refused.output == "", "\(refused)")
+      #expect(refused.messages.contains("b/nosuch is no mirror, but lies in the mirror"), "\(refused)")
+      // What is there, what the record has, and what has a slash is a path.
+      for word in ["a.txt", "missing.txt", "./nosuch"] {
+        #expect(try tarn(command, word, from: "b").output.contains("a.txt"), "\(command) \(word)")
+      }
+    }
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    let check = try tarn("status", "--check", "nosuch", from: "m")
+    #expect(check.status == 3 && check.output.hasPrefix("unknown: "), "\(check)")
+    #expect(try tarn("status", "--check", "--format", "nagios", "nosuch", from: "m").status == 3)
+    #expect(try tarn("status", "--check", "./nosuch", from: "m").status == 0)
+  }
+
   // MARK: Several
 
   @Test func severalPassesAreNamedAndSummedUp() throws {

@@ -25,11 +25,13 @@ final class FollowedByOthersTests: AgentHouse {
   }
 
   /// - Parameter group: theirs, or that of the agent, whose members may ask it.
-  private func asThem(_ words: [String], group: String = user) throws -> Program {
+  private func asThem(
+    _ words: [String], group: String = user, in directory: String = "theirs"
+  ) throws -> Program {
     try Program(
       try #require(Program.find("setpriv")),
       ["--reuid", Self.user, "--regid", group, "--clear-groups", Tarn.path] + words,
-      environment: Tarn.environment(theirs), in: place.url.appendingPathComponent("theirs"))
+      environment: Tarn.environment(theirs), in: place.url.appendingPathComponent(directory))
   }
 
   private func sync(_ folder: String) throws {
@@ -56,5 +58,36 @@ final class FollowedByOthersTests: AgentHouse {
     #expect(!follower.outputSoFar.contains("  files  "), "\(follower.outputSoFar)")
     follower.signal(SIGINT)
     #expect(try follower.wait().status == 130)
+  }
+
+  private func folders(_ words: String..., in directory: String = "theirs") throws -> [String] {
+    let status = try asThem(["status", "--json"] + words, in: directory).wait()
+    let mirrors = try JSON.documents(status.output).first?["mirrors"] as? [[String: Any]] ?? []
+    return mirrors.map { $0["folder"] as? String ?? "\(status)" }
+  }
+
+  /// The agent tells no folder, and its settings have the name for another mirror.
+  @Test func aMirrorOfTheirsThatIsCalledLikeTheAgentsIsNotHidden() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    let mine = place.path + "/theirs/mine"
+    try place.write(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(mine)\"\n",
+      to: "theirs/.config/tarn/tarn.toml")
+    #expect(try asThem(["sync", "-q", "files"]).wait().status == 0)
+    #expect(try folders() == ["files", mine])
+    #expect(try folders("files") == [mine])
+    let check = try asThem(["status", "--check", "--json"]).wait()
+    let verdicts = try JSON.documents(check.output).first?["check"] as? [[String: Any]]
+    #expect(verdicts?.count == 2, "\(check)")
+  }
+
+  /// Inside the folder of a mirror as well.
+  @Test func aNameOfTheAgentsIsNotTheMirrorAroundIt() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try sync("own")
+    #expect(try folders("files", in: "theirs/own") == ["files"])
+    #expect(try folders("f1", in: "theirs/own") == [place.path + "/theirs/own"])
   }
 }

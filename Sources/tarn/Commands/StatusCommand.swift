@@ -20,17 +20,20 @@ struct StatusCommand: ParsableCommand {
         tarn status --json | jq '.mirrors[].state'
         tarn status sub/file.iso                 the mirror that holds this file
 
+      A path with a slash stands for the mirror around it, whether the file is there or not. A word without a \
+      slash is a name, a folder, or a file that is there or that the mirror's record has.
+
       --check gives each mirror one of these verdicts:
-        late          its last success is older than --max-age, or there was none
+        late          its last success is older than --max-age, or none is known
         clock         its last success lies in the future
         failing       its last pass failed, or left files undone
         held          deletions wait for approval
-        interrupted   its last pass was stopped, and files are missing
+        interrupted   files are missing: its last pass was stopped, or it is paused
         good          none of these
 
-      For Nagios, late and clock are critical (2), and the others but good are a warning (1). A mirror that \
-      cannot be looked at is unknown (3). Without names, --check leaves out mirrors with dry-run in their \
-      settings, and mirrors that the settings no longer name.
+      For Nagios, late and clock are critical (2), and the others but good are a warning (1). A mirror \
+      that cannot be looked at, and a word that names none, are unknown (3). Without names, --check leaves out \
+      mirrors with dry-run in their settings, and mirrors that the settings no longer name.
       """)
 
   enum CheckFormat: String, CaseIterable, ExpressibleByArgument { case text, nagios }
@@ -51,8 +54,8 @@ struct StatusCommand: ParsableCommand {
     static let verbose: String? = "Print options, all transfers and all problems too."
   }
   @OptionGroup var common: CommonOptions<Shown>
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .mirror) var mirrors:
-    [String] = []
+  @Argument(help: ArgumentHelp("Names, folders, or paths in them.", valueName: "mirror"), completion: .mirror)
+  var mirrors: [String] = []
 
   func validate() throws {
     if let maxAge, Units.duration(maxAge) == nil {
@@ -228,10 +231,10 @@ struct StatusCommand: ParsableCommand {
     }
     var isOurs: Bool?
     do throws(PassFailure) {
-      let agents = AgentsMirrors(known, session.tarn)
-      for place in try places(session, agents, faulty: reading.faulty) {
-        if let document = agents.document(of: place) {
-          reading.documents.append(document)
+      let agents = AgentsMirrors(known, session)
+      for (place, told) in try meant(session, agents, faulty: reading.faulty) {
+        if let told {
+          reading.documents.append(told)
           continue
         }
         do throws(PassFailure) {
@@ -275,20 +278,24 @@ struct StatusCommand: ParsableCommand {
     }
   }
 
+  /// A mirror that is meant, and what the agent tells of it.
+  private typealias Meant = (place: Tarn.Place, told: StatusDocument?)
+
   /// The mirrors that are meant. Without words these include mirrors that only the agent or faulty settings
   /// name.
-  private func places(
+  private func meant(
     _ session: Session, _ agents: AgentsMirrors, faulty: SettingsReport?
-  ) throws(PassFailure) -> [Tarn.Place] {
+  ) throws(PassFailure) -> [Meant] {
     let targets = PassTargets(session: session)
-    let mirrors = mirrors.map { session.mirror(around: $0) }
-    if let faulty { return try targets.places(mirrors, named: faulty.loaded.places) }
-    guard mirrors.isEmpty, !agents.all.isEmpty,
+    let words = mirrors.map { agents.isName($0) ? $0 : session.mirror(around: $0) }
+    if let faulty { return try targets.places(words, named: faulty.loaded.places).map { ($0, nil) } }
+    guard words.isEmpty, !agents.all.isEmpty,
       session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
-    else { return try targets.places(mirrors) }
+    else { return try targets.places(words).map { ($0, agents.document(of: $0)) } }
     let found = (try? targets.places([])) ?? []
     let others = found.filter { agents.document(of: $0) == nil }
-    return agents.all.map { ($0.name, $0.folder, nil) } + others
+    let known: [Meant] = agents.all.map { (($0.name, $0.folder, nil), $0) }
+    return known + others.map { ($0, nil) }
   }
 
   private func problemLimit(_ session: Session) -> Int { session.isVerbose ? PassReport.mostProblems : 20 }
@@ -384,26 +391,35 @@ struct StatusCommand: ParsableCommand {
 /// The statuses of an agent's mirrors, by their folders.
 private struct AgentsMirrors {
   let all: [StatusDocument]
-  private let tarn: Tarn
+  private let session: Session
   private var byPlace: [[UInt8]: Int] = [:]
   /// The indexes of mirrors whose folders this user may not know, by their names.
   private var byName: [[UInt8]: Int] = [:]
 
-  init(_ documents: [StatusDocument], _ tarn: Tarn) {
-    (all, self.tarn) = (documents, tarn)
+  init(_ documents: [StatusDocument], _ session: Session) {
+    (all, self.session) = (documents, session)
     for (index, document) in documents.enumerated() {
       if document.folder.hasPrefix("/") {
-        byPlace[tarn.realPlace(document.folder)] = index
+        byPlace[session.tarn.realPlace(document.folder)] = index
       } else {
         byName[Array(document.name.utf8)] = index
       }
     }
   }
 
-  /// Finds a mirror by its folder, with links followed: other settings may have the name for another mirror.
+  /// True for the name of a mirror whose folder this user may not know. A name of the settings here is not one:
+  /// they may have it for another mirror.
+  func isName(_ word: String) -> Bool {
+    byName[Array(word.utf8)] != nil && session.configured(word) == nil
+  }
+
+  /// Finds a mirror by its folder, with links followed, or else by such a name.
   func document(of place: Tarn.Place) -> StatusDocument? {
     guard !all.isEmpty else { return nil }
-    return (byPlace[tarn.realPlace(place.folder)] ?? byName[Array(place.name.utf8)]).map { all[$0] }
+    let index =
+      byPlace[session.tarn.realPlace(place.folder)]
+      ?? (isName(place.name) ? byName[Array(place.name.utf8)] : nil)
+    return index.map { all[$0] }
   }
 }
 

@@ -90,11 +90,15 @@ struct Session: Sendable {
     sources.checked().records.first { $0.table == .mirror(mirror) && $0.name == setting }?.origin.text
   }
 
-  /// Returns the mirror that contains a path, for questions; otherwise the word itself.
+  /// Returns the mirror that contains a path, for questions; otherwise the word itself. A bare word is a path
+  /// only if it is there, or the mirror's record has it. Otherwise it may be a mistyped name.
   func mirror(around word: String) -> String {
-    guard word.contains("/") || word.hasPrefix(".") || tarn.place(of: word) == nil, tarn.isNoMirror(word)
+    let isPath = word.contains("/") || word.hasPrefix(".")
+    guard isPath || tarn.place(of: word) == nil, tarn.isNoMirror(word),
+      let folder = tarn.mirrorFolder(around: word),
+      isPath || tarn.isThere(word) || tarn.records(word, in: folder)
     else { return word }
-    return tarn.mirrorFolder(around: word) ?? word
+    return folder
   }
 
   /// True when the settings have a mirror in that folder whose passes only plan.
