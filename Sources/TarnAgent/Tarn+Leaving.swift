@@ -72,6 +72,16 @@ extension Tarn {
     return .mirror(trashed: trashed, hasFiles: !isGone(path))
   }
 
+  /// Refuses a mirror that `forget` would refuse because of its trash. Changes nothing. A folder without a
+  /// mirror, or without its marker, passes.
+  package func refuseForeignTrash(folder: String, state: String?) throws(PassFailure) {
+    guard case .mirror(let home) = try inspect(absolute(folder), state: state.map(absolute)),
+      original(ofCopy: home) == nil
+    else { return }
+    let foreign = try trash(folder: folder, state: state).count { !$0.isOwn }
+    if foreign > 0 { throw foreignTrash(home, foreign, hint: Self.emptying(folder)) }
+  }
+
   /// True when a mirror of this user was there, and nothing is there now.
   package func isLost(_ folder: String) -> Bool {
     let path = absolute(folder)
@@ -104,11 +114,13 @@ extension Tarn {
   private func leave(_ home: FolderHome, as name: String) throws(PassFailure) -> Int {
     try withMirror(home) { mirror in
       try recover(mirror)
-      return try remove(
-        home, mirror.ledger,
-        hint: "look at what is there: tarn trash list \(ShellWord.quote(name)); "
-          + "restore it, or: tarn trash empty \(ShellWord.quote(name))")
+      return try remove(home, mirror.ledger, hint: Self.emptying(name))
     }
+  }
+
+  private static func emptying(_ name: String) -> String {
+    "look at what is there: tarn trash list \(ShellWord.quote(name)); "
+      + "restore it, or: tarn trash empty \(ShellWord.quote(name))"
   }
 
   /// Removes what is left of a mirror's state after its marker is gone, if that is certainly its own.
@@ -140,15 +152,17 @@ extension Tarn {
     let rows = try Dictionary(ledger.trash().map { ($0.name, $0) }) { first, _ in first }
     let trashed = try home.trashed()
     let foreign = trashed.count { rows[$0.name]?.lying($0.identity).isOwn != true }
-    guard foreign == 0 else {
-      throw PassFailure(
-        .usage, code: "trash-not-empty",
-        "the trash of \(Printable.escape(home.folder)) holds \(Units.count(foreign, "file")) that Tarn did not place, "
-          + "or does not know of", hint: hint)
-    }
+    guard foreign == 0 else { throw foreignTrash(home, foreign, hint: hint) }
     ledger.close()
     try home.remove()
     return trashed.count
+  }
+
+  private func foreignTrash(_ home: FolderHome, _ files: Int, hint: String) -> PassFailure {
+    PassFailure(
+      .usage, code: "trash-not-empty",
+      "the trash of \(Printable.escape(home.folder)) holds \(Units.count(files, "file")) that Tarn did not place, "
+        + "or does not know of", hint: hint)
   }
 
   /// Refuses the state of another mirror, for a state directory serves only one.

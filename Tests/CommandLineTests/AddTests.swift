@@ -207,6 +207,31 @@ import Testing
     #expect(again.status == 64 && again.messages.contains("the settings name no mirror"), "\(again)")
   }
 
+  /// A refusal comes before the change: afterwards no settings would name the mirror.
+  @Test func aTrashWithAnEditKeepsTheMirrorInTheSettings() throws {
+    #expect(try add(feed, "m").status == 0)
+    #expect(try place.tarn("sync", "m").status == 0)
+    try place.write("mine\n", "m/a")
+    #expect(try place.tarn("sync", "m").status == 0)
+    let refused = try place.tarn("remove", "--forget", "m")
+    #expect(refused.status == 64 && refused.output == "", "\(refused)")
+    #expect(refused.messages.contains("holds 1 file that Tarn did not place"), "\(refused)")
+    #expect(place.exists("conf.d/m.toml") && place.exists("m/.tarn"))
+    #expect(try place.tarn("trash", "empty", "-y", "m").status == 0)
+    #expect(try place.tarn("remove", "--forget", "m").status == 0)
+    #expect(!place.exists("conf.d/m.toml") && !place.exists("m/.tarn"))
+  }
+
+  @Test func aHookThatNamesTheMirrorHasToLetGoOfItFirst() throws {
+    #expect(try add(feed, "m").status == 0)
+    try place.write("[hook.p]\ncommand = [\"/bin/true\"]\nmirrors = [\"m\"]\n", "tarn.toml")
+    let refused = try place.tarn("remove", "m")
+    #expect(
+      refused.status == 78 && refused.messages.contains("'mirrors' of [hook.p] names 'm'"), "\(refused)")
+    #expect(refused.messages.contains("hint: take 'm' out of it first, then: tarn remove m"), "\(refused)")
+    #expect(place.exists("conf.d/m.toml"))
+  }
+
   @Test func aNameThatIsNearlyRightIsTold() throws {
     #expect(try add(feed, "podcasts").status == 0)
     #expect(try place.tarn("remove", "podcats").messages.contains("did you mean 'podcasts'?"))

@@ -69,7 +69,7 @@ extension Assembly {
       refuse(
         found, .badValue, "'mirrors' names '\(Redaction.short(name))', and there is no such mirror",
         hint: near.map { "write \(TOMLText.quote($0))" }
-          ?? "write the name that follows 'mirror.' in its table")
+          ?? "write the name that follows 'mirror.' in its table, or take it out")
     }
   }
 

@@ -39,10 +39,9 @@ struct RemoveCommand: ParsableCommand {
     let file = MirrorDropIn(name: mirror, directory: directory)
     try require(file, in: loaded)
     if let problem = change.firstNewError(in: change.proposed(file.path, nil)) {
-      throw PassFailure(
-        .configuration, code: problem.code.rawValue, "\(problem.origin.text): \(problem.message)",
-        hint: problem.hint)
+      throw refusal(mirror, problem, loaded)
     }
+    if forget, let place { try session.tarn.refuseForeignTrash(folder: place.folder, state: place.state) }
     session.console.outliveReader()
     do throws(SettingsFile.Failure) {
       try SettingsFile.remove(file.path)
@@ -99,6 +98,22 @@ struct RemoveCommand: ParsableCommand {
     } catch {
       throw PassFailure(translating: error)
     }
+  }
+
+  /// Returns the failure of settings that have an error without the mirror, such as a hook that names it.
+  private func refusal(_ mirror: String, _ problem: SettingsProblem, _ loaded: LoadedSettings) -> PassFailure
+  {
+    let origin = problem.origin.text
+    let setting = loaded.records.first { $0.name == "mirrors" && $0.origin.text == origin }
+    guard case .hook? = setting?.table else {
+      return PassFailure(
+        .configuration, code: problem.code.rawValue, "\(origin): \(problem.message)", hint: problem.hint)
+    }
+    let name = Printable.escape(mirror)
+    let hook = setting?.table.header ?? ""
+    return PassFailure(
+      .configuration, code: problem.code.rawValue, "\(origin): 'mirrors' of \(hook) names '\(name)'",
+      hint: "take '\(name)' out of it first, then: tarn remove \(ShellWord.quote(mirror))")
   }
 
   private func refusal(_ file: MirrorDropIn, _ path: String, _ line: Int, _ reason: String) -> PassFailure {
