@@ -141,6 +141,12 @@ import Testing
       let lines = AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c")
       #expect(lines.last?.contains(said) == true && lines.last?.hasSuffix(": c") == true, "\(lines)")
     }
+    // Who checks them may read what the agent may not, and find nothing wrong.
+    agent.rejected = ["/etc/tarn/tarn.toml:9:10: error: the file cannot be read\n  9 | secret\n"]
+    let one = AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c").last
+    #expect(
+      one == "settings: newer ones were rejected for 1 error, the old ones stay in force: "
+        + "/etc/tarn/tarn.toml:9:10: error: the file cannot be read; to check them: c")
     // The agent's settings are not always those of whoever asks.
     agent.settingsCheck = "tarn config check --config /srv/t.toml"
     let lines = AgentText.lines(

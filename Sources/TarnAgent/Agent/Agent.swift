@@ -526,7 +526,7 @@ package final class Agent: Sendable {
         Units.count(shared.mirrors.count, "mirror"), running > 0 ? "\(running) at work" : "idle",
         failing > 0 ? "\(failing) failing" : nil, paused > 0 ? "\(paused) paused" : nil,
         shared.rejected.isEmpty
-          ? nil : "newer settings were rejected: \(self.parts.paths.command("config check"))",
+          ? nil : "newer settings were rejected: \(self.parts.paths.command("status"))",
       ]
       return parts.compactMap { $0 }.joined(separator: ", ")
     }

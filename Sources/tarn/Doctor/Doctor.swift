@@ -148,7 +148,8 @@ struct Doctor {
     guard agent.rejected.isEmpty else {
       return [
         Finding(
-          .problem, .agent, "newer settings were rejected, and the old ones stay in force",
+          .problem, .agent,
+          "newer settings were rejected, and the old ones stay in force: \(AgentText.firstError(of: agent))",
           mend: agent.settingsCheck ?? "tarn config check")
       ]
     }

@@ -37,8 +37,8 @@ enum AgentText {
         SettingsReport.atLeast(agent.rejected.count) + Numbers.count(agent.rejected.count, "error")
       lines.append(
         style.paint("settings:", .bad)
-          + " newer ones were rejected for \(errors), the old ones stay in force: "
-          + (agent.settingsCheck.map(Message.safe) ?? check))
+          + " newer ones were rejected for \(errors), the old ones stay in force: \(firstError(of: agent))"
+          + "; to check them: \(agent.settingsCheck.map(Message.safe) ?? check)")
     }
     if !agent.needRestart.isEmpty {
       let names = agent.needRestart.map { Printable.escape($0) }.joined(separator: ", ")
@@ -51,6 +51,13 @@ enum AgentText {
     lines += (agent.hooks ?? []).compactMap { trouble($0) }.map { style.paint("hook:", .warning) + " " + $0 }
     lines += hosts.map { style.paint("host:", .warning) + " " + rest($0, now: now) }
     return lines
+  }
+
+  /// Returns the first error of the rejected settings. The agent may not read what others can, so that a check
+  /// by somebody else may find none.
+  static func firstError(of agent: AgentDocument) -> String {
+    let first = agent.rejected.first?.split(whereSeparator: \.isNewline).first
+    return (agent.rejected.count > 1 ? "the first is " : "") + Message.safe(String(first ?? ""))
   }
 
   /// Returns `chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events to be
