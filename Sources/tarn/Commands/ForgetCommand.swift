@@ -22,9 +22,9 @@ struct ForgetCommand: ParsableCommand {
       The command removes the mirror's record and its trash. To keep a file of the trash, restore it first with \
       'tarn trash restore'. The command refuses while the trash holds files that Tarn did not fetch.
 
-      A mirror of the settings has to leave them first. Remove it there, then run 'tarn reload' if an agent is \
-      running. After that Tarn no longer syncs or checks the mirror. Its record and its trash stay until you \
-      forget it. --gone leaves out folders whose disk may merely not be mounted.
+      A mirror that an agent keeps has to leave the settings first: 'tarn remove --forget NAME' does both. If no \
+      agent keeps it, the command forgets it, and warns that the settings still name it. --gone leaves out \
+      folders whose disk may merely not be mounted.
       """)
 
   @Flag(help: "Forget all mirrors whose folder is gone.") var gone = false
