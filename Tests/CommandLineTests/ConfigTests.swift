@@ -95,7 +95,7 @@ import Testing
     #expect(
       result.output.hasPrefix(
         "no settings found, so there is no mirror: looked for \(directory)/tarn.toml and \(directory)/conf.d/*.toml; "
-          + "write [mirror.NAME] with a feed and a folder into \(directory)/tarn.toml, then: tarn reload"),
+          + "to add one: tarn add FEED FOLDER"),
       "\(result.output)")
   }
 

@@ -41,6 +41,15 @@ final class AddedMirrorTests: AgentHouse {
     #expect(text("m/f1") == "one\n")
   }
 
+  @Test func anAgentWithoutMirrorsTellsHowToAddOne() throws {
+    let program = try Tarn.start(["agent"], environment: directory, in: place.url)
+    agent = program
+    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+    let status = try run("status")
+    #expect(
+      status.output.hasSuffix("no other is known here; to add one: tarn add FEED FOLDER\n"), "\(status)")
+  }
+
   @Test func aPassOfTheAgentsPrintsItsFilesToo() throws {
     let mirror = "[mirror.m]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/m\"\n"
     try place.write(mirror + "every = \"1h\"\nwatch = false\n", to: "etc/tarn.toml")

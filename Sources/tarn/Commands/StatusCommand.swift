@@ -92,9 +92,12 @@ struct StatusCommand: ParsableCommand {
     if reading.documents.isEmpty, !mirrors.isEmpty { return [] }
     var head = Self.head(reading, session)
     if reading.documents.isEmpty, reading.agent != nil, !session.isQuiet {
+      let isSystems = !reading.isOwnAgent && session.sources.paths.instance == .user
       head.append(
         "no mirrors: its settings name none, and no other is known here; "
-          + SettingsReport(session).placeForMirrors)
+          + (isSystems
+            ? "to add one to them: sudo tarn add FEED FOLDER; to your own: tarn add FEED FOLDER"
+            : SettingsReport(session).placeForMirrors))
     }
     let width = Terminal.output.width
     let gone = reading.goneLines(style)

@@ -142,13 +142,13 @@ struct SettingsReport {
 
   var status: ExitStatus { loaded.settings == nil ? .failed(.configuration) : .inSync }
 
-  /// The advice how to give an agent a mirror.
+  /// The advice how to give an agent a mirror. 'tarn add' cannot write into a file of `--config`.
   var placeForMirrors: String {
-    let file = paths.file ?? paths.directories.last.map { "\($0)/tarn.toml" }
-    return file.map {
-      "write [mirror.NAME] with a feed and a folder into \(Printable.escape($0)), then: tarn reload"
+    if let file = paths.file {
+      return "write [mirror.NAME] with a feed and a folder into \(Printable.escape(file)), then: tarn reload"
     }
-      ?? "set $HOME for a place of settings"
+    return paths.directories.isEmpty
+      ? "set $HOME for a place of settings" : "to add one: tarn add FEED FOLDER"
   }
 
   /// The files that were read.
