@@ -85,6 +85,34 @@ import Testing
     #expect(try bash("tarn", "sync", "./fe") == ["./feed/"])
   }
 
+  /// bash splits words at colons and equals signs.
+  @Test func whatFollowsAURLIsCompleted() throws {
+    #expect(try bash("tarn", "add", "http", ":", "//h:8000/x", "fe") == ["feed"])
+    #expect(try bash("tarn", "init", "http", ":", "//h/x?a", "=", "b", "fe") == ["feed"])
+    let given = try bash("tarn", "add", "--header-file", "=", "x", "http", ":", "//h/x", "fe")
+    #expect(given == ["feed"])
+    #expect(try bash("tarn", "add", "--header-file", "=", "tarn.t") == ["tarn.toml"])
+  }
+
+  @Test func wordsOfOptionsAndOfHelpAreCompleted() throws {
+    #expect(try bash("tarn", "get", "--existing", "k") == ["keep-both"])
+    #expect(try bash("tarn", "get", "--priority", "h") == ["high"])
+    #expect(try bash("tarn", "limit", "o") == ["off"])
+    #expect(try bash("tarn", "help", "tra") == ["trash"])
+    #expect(try bash("tarn", "help", "trash", "l") == ["list"])
+    #expect(try bash("tarn", "help", "exi") == ["exit-status"])
+    let get = try place.tarn(
+      "---completion", "get", "--", "--session", "4", "0", "tarn", "get", "http://h/x", "--session", "")
+    #expect(get.status == 0 && get.messages == "", "\(get)")
+  }
+
+  /// A session that is called like a directory would become that directory.
+  @Test func onlyFilesAreFilesForBash() throws {
+    let script = try place.tarn("completion", "bash").output
+    #expect(script.contains("\ncomplete -F _tarn tarn"))
+    #expect(script.contains("-[df] ]] || compopt -o filenames"))
+  }
+
   /// bash inserts a name as it is offered: unquoted, it would be expanded on Enter.
   @Test func aNameIsNoCommand() throws {
     for name in ["$(touch broken)", "`touch broken`", "a;touch broken", "~", "*", "x\\y", "q'q"] {

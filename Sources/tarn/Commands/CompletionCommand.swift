@@ -34,8 +34,7 @@ struct CompletionCommand: ParsableCommand {
     }
   }
 
-  /// Returns the script of a shell. The `#!` line of bash's is removed, for the file is only sourced. bash would
-  /// expand the words of `compgen`, and `$(rm x)` in a name would be executed: names go past it.
+  /// Returns the script of a shell. The `#!` line of bash's is removed, for the file is only sourced.
   static func script(_ shell: Shell) -> String {
     let kind: CompletionShell =
       switch shell {
@@ -44,29 +43,87 @@ struct CompletionCommand: ParsableCommand {
       case .fish: .fish
       }
     var script = Root.completionScript(for: kind)
-    if shell == .bash {
-      script.replace(
-        #"__tarn_add_completions -W "$(__tarn_custom_complete"#,
-        with: #"__tarn_add_names "$(__tarn_custom_complete"#)
-      script.replace("_tarn() {\n", with: names + "_tarn() {\n", maxReplacements: 1)
-    }
+    if shell == .bash { mendBash(&script) }
     guard script.hasPrefix("#!"), let end = script.firstIndex(of: "\n") else { return script + "\n" }
     return script[script.index(after: end)...].drop { $0 == "\n" } + "\n"
   }
 
-  /// The function of bash's script that offers names, which are quoted already.
-  private static let names = """
+  /// Mends what argument-parser does in bash's script.
+  ///
+  /// - bash would expand the words of `compgen`, and `$(rm x)` in a name would be executed: names go past it.
+  /// - bash splits words at `:` and `=`, and a URL would count as several: they are joined.
+  /// - Only what the file system offers is a file. Any other word that is a directory as well would get a slash.
+  /// - `help` offers the commands.
+  private static func mendBash(_ script: inout String) {
+    script.replace(
+      #"__tarn_add_completions -W "$(__tarn_custom_complete"#,
+      with: #"__tarn_add_names "$(__tarn_custom_complete"#)
+    script.replace("_tarn() {\n", with: functions + "_tarn() {\n", maxReplacements: 1)
+    script.replace(
+      #"    local -a unparsed_words=("${COMP_WORDS[@]:1:${COMP_CWORD}}")"#,
+      with: "    local -a unparsed_words=()\n    __tarn_join_words")
+    script.replace(
+      #"    local -r prev="${3}""#,
+      with: ##"""
+            local prev="${3}"
+            [[ "${prev}" != '=' || "${COMP_CWORD}" -lt 2 ]] || prev="${COMP_WORDS[COMP_CWORD - 2]}"
+        """##)
+    script.replace(
+      "__tarn_add_completions() {\n",
+      with: "__tarn_add_completions() {\n    [[ \"${1}\" != -[df] ]] || compopt -o filenames 2> /dev/null\n")
+    script.replace("complete -o filenames -F", with: "complete -F")
+    if let start = script.firstRange(of: "_tarn_help() {\n"), let end = script.firstRange(of: "complete -F") {
+      script.replaceSubrange(start.lowerBound..<end.lowerBound, with: help)
+    }
+  }
+
+  /// Functions of bash's script. The first one offers names, which are quoted already.
+  private static let functions = """
     __tarn_add_names() {
         local name
         while IFS='' read -r name; do
             [[ -n "${name}" ]] && COMPREPLY+=("${name}")
         done <<< "${1}"
-        compopt -o noquote 2> /dev/null
         [[ "${COMPREPLY[*]}" != */ ]] || compopt -o nospace 2> /dev/null
+    }
+
+    __tarn_join_words() {
+        local word
+        local -i last=-1
+        for word in "${COMP_WORDS[@]:1:${COMP_CWORD}}"; do
+            if [[ "${last}" -ge 0 && ("${word}" = [:=]* || "${unparsed_words[last]}" = *[:=]) ]]; then
+                unparsed_words[last]+="${word}"
+            else
+                unparsed_words[++last]="${word}"
+            fi
+        done
     }
 
 
     """
+
+  /// The function of bash's script for `tarn help`.
+  private static var help: String {
+    func names(_ type: any ParsableCommand.Type) -> String {
+      type.configuration.subcommands.compactMap { $0.configuration.commandName }.joined(separator: " ")
+    }
+    let groups = Root.configuration.subcommands.filter { !$0.configuration.subcommands.isEmpty }
+    let cases =
+      ["'') words='\(names(Root.self)) exit-status' ;;"]
+      + groups.map { "\($0.configuration.commandName ?? "")) words='\(names($0))' ;;" }
+    return """
+      _tarn_help() {
+          local group='' words=''
+          [[ "${#unparsed_words[@]}" -lt 2 ]] || group="${unparsed_words[0]}"
+          case "${group}" in
+          \(cases.joined(separator: "\n    "))
+          esac
+          COMPREPLY+=($(compgen -W "${words}" -- "${cur}"))
+      }
+
+
+      """
+  }
 }
 
 /// The document of `completion --json`.

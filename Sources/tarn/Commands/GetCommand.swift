@@ -38,7 +38,7 @@ struct GetCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "What to do if a file of that name exists: fail, replace or keep-both. Default: fail.",
-      valueName: "what"))
+      valueName: "what"), completion: .list(["fail", "replace", "keep-both"]))
   var existing: String?
   @Flag(name: [.customShort("p"), .long], help: "Create missing folders.") var makeDirectories =
     false
@@ -61,9 +61,13 @@ struct GetCommand: ParsableCommand {
   var proxy: String?
   @Flag(name: [.customShort("b"), .long], help: "Hand the download to the agent, and return.")
   var background = false
-  @Option(help: ArgumentHelp("With --background: the session to use. Default: get.", valueName: "id"))
+  @Option(
+    help: ArgumentHelp("With --background: the session to use. Default: get.", valueName: "id"),
+    completion: .sessionOption)
   var session: String?
-  @Option(help: ArgumentHelp("With --background: high, normal or low.", valueName: "priority"))
+  @Option(
+    help: ArgumentHelp("With --background: high, normal or low.", valueName: "priority"),
+    completion: .list(["high", "normal", "low"]))
   var priority: String?
   @Option(help: ArgumentHelp("With --background: a text for those who read the session.", valueName: "text"))
   var label: String?

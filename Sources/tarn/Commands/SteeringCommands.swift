@@ -355,7 +355,9 @@ struct LimitCommand: ParsableCommand {
       agent keeps.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>
-  @Argument(help: ArgumentHelp("A rate such as 2MiB/s, off or settings.", valueName: "rate"))
+  @Argument(
+    help: ArgumentHelp("A rate such as 2MiB/s, off or settings.", valueName: "rate"),
+    completion: .list(["off", "settings"]))
   var words: [String] = []
 
   private var rate: String { words.first ?? "" }

@@ -17,6 +17,8 @@ extension CompletionKind {
   /// Completes `MIRROR`, `MIRROR:PATH` and `session:ID`.
   static let target = custom { WordCompletion($0, $1, $2).targets() }
   static let session = custom { WordCompletion($0, $1, $2).sessions() }
+  /// Completes a session as the value of an option, wherever it stands.
+  static let sessionOption = custom { WordCompletion($0, $1, $2).allSessions() }
   /// Completes files in the trash of the mirror before the word.
   static let trashed = custom { WordCompletion($0, $1, $2).trashed() }
   /// Completes the held plan of the mirror before the word.
@@ -80,7 +82,11 @@ struct WordCompletion {
   }
 
   func sessions() -> [String] {
-    guard positionals.isEmpty, let session = known else { return [] }
+    positionals.isEmpty ? allSessions() : []
+  }
+
+  func allSessions() -> [String] {
+    guard let session = known else { return [] }
     return offer(ids(session))
   }
 
