@@ -29,6 +29,19 @@ import Testing
     try Golden.check(result.messages, "usage-\(name)")
   }
 
+  /// Who asks for a plan does not mean to change anything.
+  @Test(arguments: ["plan", "sync --dry-run"]) func theHintOfAPlanIsAPlan(_ command: String) throws {
+    let words = command.split(separator: " ").map(String.init)
+    for (target, hint) in [
+      (["iso", "http://h/SHA256SUMS"], "http://h/SHA256SUMS iso"),
+      (["h.example/SHA256SUMS", "iso"], "https://h.example/SHA256SUMS iso"),
+    ] {
+      let result = try TarnBinary.run(words + target)
+      #expect(
+        result.status == 64 && result.messages.hasSuffix("hint: tarn \(command) \(hint)\n"), "\(result)")
+    }
+  }
+
   @Test func missingFeedFileIsNotTakenForAMirror() throws {
     let result = try TarnBinary.run(["sync", "./SHA256SUM", "iso"])
     #expect(result.status == 66)

@@ -34,7 +34,7 @@ struct PlanCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let requests = try PassTargets(session: session).requests(
+    let requests = try PassTargets(session: session, command: "plan").requests(
       targets, flags: flags, remembers: false)
     try PlanRun(session: session, usesExitCode: exitCode).run(requests).end()
   }

@@ -48,7 +48,7 @@ struct SyncCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let words = PassTargets(session: session)
+    let words = PassTargets(session: session, command: dryRun ? "sync --dry-run" : "sync")
     var requests = try words.requests(
       targets, flags: flags, remembers: !once && !dryRun, isOnce: once)
     if targets.isEmpty, !dryRun { requests = words.withoutPaused(requests) }

@@ -7,6 +7,8 @@ import TarnEngine
 /// Finds the mirrors that the words of a command mean.
 struct PassTargets {
   let session: Session
+  /// The command that was given: a hint for a plan changes nothing either.
+  var command = "sync"
 
   /// Returns the passes for `FEED FOLDER` or for mirrors. Without words this is the mirror of the working
   /// directory, or else all known ones.
@@ -41,7 +43,7 @@ struct PassTargets {
       // A file in the folder's place is no second feed; that it is no folder is reported later.
       let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedText.isPath($0) } ?? false
       guard words.count == 2, words[0] == feed, isFolder else {
-        throw Self.oddWords(words, feed)
+        throw oddWords(words, feed)
       }
       let folder = session.tarn.absolute(words[1])
       try session.refuseFaultySettings([folder])
@@ -265,12 +267,12 @@ struct PassTargets {
     case .file:
       throw PassFailure(
         .usage, code: "feed-not-understood", "\(quoted) is a file, and a feed's path begins with / ./ or ../",
-        hint: "tarn sync \(ShellWord.quote(path)) \(ShellWord.quote(folder))")
+        hint: "tarn \(command) \(ShellWord.quote(path)) \(ShellWord.quote(folder))")
     case .directory where word != folder:
       throw PassFailure(
         .usage, code: "feed-not-a-file", "\(quoted) is a directory: neither a feed nor a mirror",
         hint: FeedWord.list(in: path).map {
-          "as a feed, give the list that is in it: tarn sync \(ShellWord.quote($0)) \(ShellWord.quote(folder))"
+          "as a feed, give the list that is in it: tarn \(command) \(ShellWord.quote($0)) \(ShellWord.quote(folder))"
         } ?? "as a feed, give a list of its files; to make one there: sha256sum * > SHA256SUMS")
     case .feed, .directory, .other: break
     }
@@ -302,11 +304,11 @@ struct PassTargets {
       .usage, code: "feed-not-understood",
       "\(ShellWord.quote(Redaction.value(word))) is no folder that is there, and a feed's URL begins with \(URLScheme.remotePrefixes.joined(separator: " or "))",
       hint:
-        "tarn sync \(ShellWord.quote(Redaction.value("\(scheme.rawValue)://\(address)"))) \(ShellWord.quote(folder))"
+        "tarn \(command) \(ShellWord.quote(Redaction.value("\(scheme.rawValue)://\(address)"))) \(ShellWord.quote(folder))"
     )
   }
 
-  private static func oddWords(_ words: [String], _ feed: String) -> PassFailure {
+  private func oddWords(_ words: [String], _ feed: String) -> PassFailure {
     let isSwapped = words.count == 2 && words[0] != feed
     let feed = Redaction.value(feed)
     let folder = isSwapped ? ShellWord.quote(words[0]) : "FOLDER"
@@ -315,7 +317,7 @@ struct PassTargets {
       words.count == 1
         ? "\(ShellWord.quote(feed)) is a feed, and its folder is missing"
         : "a feed goes with one folder, and before it",
-      hint: "tarn sync \(ShellWord.quote(feed)) \(folder)")
+      hint: "tarn \(command) \(ShellWord.quote(feed)) \(folder)")
   }
 }
 
