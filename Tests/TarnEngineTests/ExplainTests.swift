@@ -163,6 +163,9 @@ import Testing
     #expect(
       try explain(world, "nowhere").summary.hasSuffix(
         "did not list it when it was last read, or --keep 5 or --max-age 30d left it out"))
+    try world.choose([.keep: ["all"], .maxAge: ["off"]])
+    try world.run()
+    #expect(try !explain(world, "nowhere").summary.contains("--"), "neither leaves anything out")
   }
 
   // MARK: Filters

@@ -97,8 +97,9 @@ struct PathContext {
   }
 
   private static func windowLimit(_ options: PassOptions) -> String? {
-    let given = [PassOptions.Name.keep, .maxAge].compactMap { name in
-      options.last(name).map { "--\(name.rawValue) \(ShellWord.quote($0))" }
+    // These values leave nothing out.
+    let given = [(PassOptions.Name.keep, "all"), (.maxAge, "off")].compactMap { name, none in
+      options.last(name).flatMap { $0 == none ? nil : "--\(name.rawValue) \(ShellWord.quote($0))" }
     }
     return given.isEmpty ? nil : given.joined(separator: " or ")
   }

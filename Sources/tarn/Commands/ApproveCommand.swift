@@ -19,6 +19,9 @@ struct ApproveCommand: ParsableCommand {
       A pass that would delete far more than usual holds its deletions until you approve them. Approved files go \
       to the trash: 'tarn trash restore' brings one back. If an agent keeps the mirror, it carries out the plan \
       after the current pass.
+
+      The command asks before it begins. Without a terminal, or with --no-input or --json, it cannot ask: then \
+      the plan's id is the answer. Without an id, only --yes lets a plan go ahead.
       """)
 
   @OptionGroup var record: StateOption
