@@ -75,6 +75,8 @@ final class AgentNameTests: AgentHouse {
     try start()
     let pause = try there(["pause", "../there"])
     #expect(pause.status == 64 && pause.errors.contains("/there'"), "\(pause)")
+    let near = try there(["pause", "fiels"])
+    #expect(near.status == 64 && near.errors.contains("did you mean 'files'?"), "\(near)")
     try FileManager.default.createSymbolicLink(
       atPath: place.path + "/there/link", withDestinationPath: place.path + "/files")
     #expect(try there(["pause", "link"]).output.contains("files is paused"))

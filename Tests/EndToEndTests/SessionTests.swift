@@ -145,6 +145,12 @@ struct SessionTests {
     #expect(unknown.status == 64 && unknown.errors.contains("session 's' has no task 9"), "\(unknown)")
     let mirror = try house.tarn("pause", "s")
     #expect(mirror.status == 64 && mirror.errors.contains("did you mean session:s?"), "\(mirror)")
+    // A folder of that name is no mirror.
+    for folder in ["s", "other"] { try house.place.write("", to: "\(folder)/notes") }
+    let both = try house.tarn("pause", "s")
+    #expect(both.status == 64 && both.errors.contains("did you mean session:s?"), "\(both)")
+    let other = try house.tarn("pause", "other")
+    #expect(other.status == 64 && other.errors.contains("hint: no mirror is there"), "\(other)")
   }
 
   /// A pipe is read, and what goes is what the file does not name.

@@ -114,7 +114,7 @@ struct Steering {
         show(try link.ask { try $0.perform(command) })
         statuses.append(.inSync)
       } catch {
-        let failure = hinting(error, of: command.target.mirror, link)
+        let failure = hinting(error, of: command.target.mirror, word, link)
         statuses.append(session.tell(withoutAgent(failure, verb, word)))
       }
     }
@@ -130,17 +130,34 @@ struct Steering {
     }
   }
 
-  /// Adds a hint when the settings name a mirror that the agent may not have read yet.
-  private func hinting(_ failure: PassFailure, of mirror: String, _ link: AgentLink) -> PassFailure {
-    var failure = failure
+  /// Adds a hint to the failure of a mirror that the agent does not have: the settings may name one that it has
+  /// not read yet, and the word may mean a session, or be mistyped.
+  private func hinting(
+    _ failure: PassFailure, of mirror: String, _ word: String, _ link: AgentLink
+  ) -> PassFailure {
     guard failure.code == "no-such-mirror" else { return failure }
-    if (try? link.ask { try $0.session(mirror) }) != nil {
-      failure.hint = "a session has that name; did you mean session:\(ShellWord.quote(mirror))?"
-    }
-    guard session.configured((mirror, mirror, nil)) != nil, link.isOfTheseSettings(session) else {
+    var failure = failure
+    if session.configured((mirror, mirror, nil)) != nil, link.isOfTheseSettings(session) {
+      failure.hint = "these settings name it, and the agent has not read them yet: tarn reload"
       return failure
     }
-    failure.hint = "these settings name it, and the agent has not read them yet: tarn reload"
+    let name = String(word.prefix { $0 != ":" })
+    guard !name.contains("/"), !name.hasPrefix(".") else { return withoutSync(failure, mirror) }
+    if (try? link.ask { try $0.session(name) }) != nil {
+      failure.hint = "a session has that name; did you mean session:\(ShellWord.quote(name))?"
+      return failure
+    }
+    let names = (try? link.ask { try $0.status(problemLimit: 0).mirrors.map(\.name) }) ?? []
+    guard name != "all", let near = Spelling.nearest(name, names) else { return withoutSync(failure, mirror) }
+    failure.hint = "did you mean '\(Printable.escape(near))'?"
+    return failure
+  }
+
+  /// Replaces the advice to sync a folder, where none is a mirror.
+  private func withoutSync(_ failure: PassFailure, _ mirror: String) -> PassFailure {
+    guard mirror.hasPrefix("/"), session.tarn.isNoMirror(mirror) else { return failure }
+    var failure = failure
+    failure.hint = "no mirror is there; 'tarn status' lists the mirrors"
     return failure
   }
 
