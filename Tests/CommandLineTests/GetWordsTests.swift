@@ -142,6 +142,20 @@ import Testing
     try expect(["get", Self.url] + words, 64, said)
   }
 
+  @Test(arguments: [
+    ("dl/", "hint: to put the files into that folder: --to dl/\n"),
+    ("feed", "hint: to put the files into that folder: --to feed\n"),
+    ("127.0.0.1:8731/x", "hint: a URL begins with http:// or https://\n"),
+    ("http://u:p@127.0.0.1:9/x", "--header-file FILE\n"),
+  ]) func whatIsNoURLHasAHint(word: String, hint: String) throws {
+    defer { place.end() }
+    for words in [["get"], ["get", "-b"]] {
+      let outcome = try place.tarn(words + [word])
+      #expect(outcome.status == 64 && outcome.messages.hasSuffix(hint), "\(outcome)")
+      #expect(!outcome.messages.contains("u:p"), "\(outcome)")
+    }
+  }
+
   @Test func whatIsMeantIsTaken() throws {
     defer { place.end() }
     let digits = String(repeating: "AB", count: 32)

@@ -153,6 +153,16 @@ struct SessionTests {
     #expect(other.status == 64 && other.errors.contains("hint: no mirror is there"), "\(other)")
   }
 
+  /// The command ends before the download begins.
+  @Test func aFolderThatIsMissingIsToldAtOnce() throws {
+    try house.start()
+    let url = house.server.url("a.txt")
+    let handed = try house.tarn("get", "-b", "--session", "s", "--to", house.place.path + "/none/", url)
+    #expect(handed.status == 0 && handed.errors.contains("-p creates missing folders"), "\(handed)")
+    let made = try house.tarn("get", "-b", "-p", "--session", "s", "--to", house.place.path + "/new/", url)
+    #expect(made.status == 0 && made.errors.isEmpty, "\(made)")
+  }
+
   /// A pipe is read, and what goes is what the file does not name.
   @Test func settingsMayComeByAPipe() throws {
     try house.start()

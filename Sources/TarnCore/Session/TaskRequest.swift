@@ -95,7 +95,9 @@ package struct TaskRequest: Codable, Sendable, Equatable {
     guard !authority.contains("@") else {
       throw Refusal(
         code: "url-refused",
-        message: "a URL with a name or password is not accepted: give a header, or the credential of a host")
+        message:
+          "a URL with a name or password is not accepted: give a header; a session also takes the credential of a host"
+      )
     }
   }
 

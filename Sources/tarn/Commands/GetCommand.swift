@@ -138,6 +138,7 @@ struct GetCommand: ParsableCommand {
 
   private func handOver(_ tasks: [TaskRequest], _ session: Session) throws {
     let id = self.session ?? Self.standardSession
+    warnOfMissingFolder(session)
     var added: [AddedTasks.Task] = []
     try AgentLink(session.sources).ask { client in
       _ = try client.openSession(id)
@@ -156,6 +157,37 @@ struct GetCommand: ParsableCommand {
     }
   }
 
+  /// Warns of a missing folder: the agent begins after this command has ended, and would tell nobody.
+  private func warnOfMissingFolder(_ session: Session) {
+    let place = destination(session)
+    let folder = place.lastIndex(of: "/").map { String(place[...$0]) } ?? place
+    guard !makeDirectories, !session.tarn.isThere(folder) else { return }
+    session.say(
+      session.messageStyle.paint("warning:", .warning)
+        + " there is no folder \(ShellWord.quote(folder)), and the download fails; -p creates missing folders"
+    )
+  }
+
+  /// Refuses what is no URL to download, with what may be meant.
+  private static func refuse(_ url: String, _ session: Session) throws(PassFailure) {
+    do throws(TaskRequest.Refusal) {
+      try TaskRequest.validate(url: url)
+    } catch {
+      let isURL = URLScheme.remotePrefixes.contains { url.lowercased().hasPrefix($0) }
+      let isFolder =
+        url.hasSuffix("/") && !url.contains(":") || TextFile.isDirectory(session.tarn.absolute(url))
+      let hint: String? =
+        if isURL {
+          url.contains("@") ? "write it into a file that only you can read: --header-file FILE" : nil
+        } else if isFolder {
+          "to put the files into that folder: --to \(ShellWord.quote(url))"
+        } else {
+          "a URL begins with \(URLScheme.remotePrefixes.joined(separator: " or "))"
+        }
+      throw PassFailure(.usage, code: error.code, error.message, hint: hint)
+    }
+  }
+
   private func options() throws -> PassOptions {
     var values: [PassOptions.Name: [String]] = [:]
     values[.limitRate] = limitRate.map { [$0] }
@@ -169,6 +201,7 @@ struct GetCommand: ParsableCommand {
     let headers = try headerFile.map(session.tarn.headers)
     let listed = try list.map { try URLList(session.text(of: $0, option: "--input"), name: $0).urls } ?? []
     let all = urls + listed
+    for url in all { try Self.refuse(url, session) }
     let place = destination(session)
     if all.count > 1, !place.hasSuffix("/"), existing != TaskRequest.Existing.keepBoth.rawValue {
       throw PassFailure(
