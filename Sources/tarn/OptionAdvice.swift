@@ -136,7 +136,11 @@ struct OptionAdvice: Equatable {
       path.append(word)
       rest = rest.dropFirst()
     }
-    let known = Options(help: Root.helpMessage(for: type, columns: 400))
+    // The program itself takes next to none: whoever gives one before the command means it for the command.
+    let isRoot = path.count == 1 && rest.first != "help"
+    let known = Options(help: Root.helpMessage(for: type, columns: 400), takesCommon: !isRoot)
+    let commands = Root.configuration.subcommands.compactMap { $0.configuration.commandName }
+    let meant = rest.first { commands.contains($0) } ?? "COMMAND"
     var isValue = false
     for word in rest {
       if word == "--" { break }
@@ -146,7 +150,9 @@ struct OptionAdvice: Equatable {
       }
       return OptionAdvice(
         command: path.joined(separator: " "), option: unknown,
-        hint: hint(unknown, command: path.last ?? "", known: known.names))
+        hint: isRoot && Options.common.contains(unknown)
+          ? "options follow the command: tarn \(meant) \(unknown)"
+          : hint(unknown, command: path.last ?? "", known: known.names))
     }
     return nil
   }
@@ -174,7 +180,14 @@ struct OptionAdvice: Equatable {
       "-v", "--verbose", "-y", "--yes", "--no-input", "-h", "--help", "--version",
     ]
 
-    init(help: String) {
+    /// The options that no command lacks.
+    static let common = [
+      "--json", "-q", "--quiet", "-v", "--verbose", "-y", "--yes", "--color", "--no-input", "--config",
+      "--socket",
+    ]
+
+    /// - Parameter takesCommon: false for the program without a command.
+    init(help: String, takesCommon: Bool) {
       for line in help.split(separator: "\n") where line.hasPrefix("  -") {
         // `-q, --quiet   What it does`: two blanks end the names.
         let words = line.dropFirst(2)
@@ -187,7 +200,7 @@ struct OptionAdvice: Equatable {
           if words[..<end].contains("<") { valued.insert(name) }
         }
       }
-      names += Self.everywhere
+      if takesCommon { names += Self.everywhere }
     }
 
     /// True when the next word is the option's value.

@@ -126,6 +126,17 @@ import Testing
     #expect(arguments == ["-q"] ? unknown?.option == "-q" : unknown == nil, "\(unknown?.option ?? "")")
   }
 
+  @Test(arguments: [
+    (["-q", "status"], "tarn status -q"), (["-v", "sync", "m"], "tarn sync -v"),
+    (["--config", "f", "status"], "tarn status --config"), (["--json"], "tarn COMMAND --json"),
+  ]) func optionsFollowTheCommand(_ arguments: [String], _ meant: String) throws {
+    let result = try TarnBinary.run(arguments)
+    #expect(result.status == 64 && result.messages.contains("'\(arguments[0])'"), "\(result)")
+    let hint = "options follow the command: \(meant)"
+    let isJSON = arguments.contains("--json")
+    #expect(result.messages.contains(isJSON ? hint : "hint: \(hint)\n"), "\(result)")
+  }
+
   /// A whole line is meant as it is.
   @Test func otherCommandsAreNamedWhole() throws {
     let messages = try TarnBinary.run(["session", "cancel", "s"]).messages

@@ -44,6 +44,8 @@ import Testing
   }
 
   @Test func theNetworkWantsAToken() {
+    let number = load("metrics-listen = 9754").problems.first?.message ?? ""
+    #expect(number.contains("or a port in quotes"), "\(number)")
     let loaded = load("metrics-listen = \"9754\"")
     #expect(loaded.settings == nil && loaded.problems.map(\.code) == [.missing])
     #expect(loaded.problems.first?.origin.text == "/etc/tarn/tarn.toml:2:18")

@@ -62,7 +62,7 @@ package enum SettingKind: Sendable, Equatable {
     case .secretURL:
       "a URL such as \"http://host:port\", or { file = \"/path\" } or { credential = \"name\" }"
     case .feed: "a URL such as \"https://example.org/SHA256SUMS\", or an absolute path"
-    case .socketAddress: "an address such as \"127.0.0.1:9754\" or \"[::1]:9754\", or a port"
+    case .socketAddress: "an address such as \"127.0.0.1:9754\" or \"[::1]:9754\", or a port in quotes"
     case .command: "a list such as [\"/usr/local/bin/tell\", \"--now\"], a program and its arguments"
     case .address:
       "a URL such as \"https://example.org/path\", or { file = \"/path\" } or { credential = \"name\" }"
