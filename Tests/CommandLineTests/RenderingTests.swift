@@ -94,6 +94,7 @@ import Testing
     #expect(ShellWord.quote("") == "''")
     #expect(ShellWord.quote("a\nb'") == "$'a\\nb\\''")
     #expect(ShellWord.quote(bytes: [0x61, 0xFF]) == "$'a\\xff'")
+    #expect(ShellWord.quote("tarn@a\\x2db.timer") == "'tarn@a\\x2db.timer'", "dash and fish know no $'")
   }
 
   @Test func messagesKeepEscapesAndLoseControls() {
