@@ -229,9 +229,9 @@ package enum LedgerChange: Sendable, Equatable {
   /// Removes a path from the held plan and lowers its count. With the last path the plan is no longer held.
   case dropHeldPath(RelativePath)
   case dropHolds
-  /// Inserts or replaces the name of a file of a window.
+  /// Inserts or replaces the name of a file of a window. Names outlive rows, so that an item is known again however late it comes
+  /// back.
   case name(NameRow)
-  case dropName(RelativePath)
   /// Replaces the whole list.
   case activity([Activity])
   /// Sets a small named fact: the feed, the policy, times of the last pass. `nil` removes it.
@@ -314,13 +314,6 @@ extension TransferLedger {
 
   /// Returns all unfinished downloads.
   package func partials() throws(LedgerFailure) -> [PartialRow] { try partials(in: .everything) }
-}
-
-extension LedgerPort {
-  /// Returns all paths of a plan.
-  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
-    try heldPaths(plan: plan, after: nil, limit: .max)
-  }
 }
 
 /// Reads rows one at a time. Used by one thread.
