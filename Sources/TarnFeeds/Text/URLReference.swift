@@ -30,7 +30,7 @@ struct URLReference: Equatable {
     if rest.starts(with: [0x2F, 0x2F]) {
       rest = rest.dropFirst(2)
       let slash = rest.firstIndex(of: 0x2F) ?? rest.endIndex
-      authority = HostName.ascii(Array(rest[..<slash]))
+      authority = IDNA.ascii(Array(rest[..<slash]))
       rest = rest[slash...]
     }
     path = Array(rest)
