@@ -444,7 +444,7 @@ private struct Opening {
     guard start.count == 9, start.first == UInt8(ascii: ":") || start.first == UInt8(ascii: "S") else {
       return false
     }
-    return start.dropFirst().allSatisfy { Digest.value(ofHexDigit: $0) != nil }
+    return start.dropFirst().allSatisfy { $0.hexDigitValue != nil }
   }
 
   /// True for kinds of files whose beginning may look like a text.
@@ -461,7 +461,7 @@ private struct Opening {
   var hasDigest: Bool {
     var length = 0
     for byte in text {
-      length = Digest.value(ofHexDigit: byte) != nil ? length + 1 : 0
+      length = byte.hexDigitValue != nil ? length + 1 : 0
       if length == 32 { return true }
     }
     return false
