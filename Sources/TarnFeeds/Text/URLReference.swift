@@ -158,13 +158,19 @@ struct URLReference: Equatable {
 
   /// Returns whether scheme, host and port are the same.
   func isSameOrigin(as other: URLReference) -> Bool {
-    func folded(_ url: URLReference) -> [UInt8] {
-      var host = (url.authority ?? []).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-      let port = ":\(url.source?.port ?? 0)"
-      if host.suffix(port.utf8.count).elementsEqual(port.utf8) { host.removeLast(port.utf8.count) }
-      return host
-    }
-    return scheme == other.scheme && folded(self) == folded(other)
+    // Nearly all links of a page are written like the page's own URL.
+    scheme == other.scheme && (authority == other.authority || server == other.server)
+  }
+
+  /// The host, in its normal form where it has one, and the port.
+  private var server: [String] {
+    let text = String(decoding: authority ?? [], as: UTF8.self)
+    // An IPv6 address has colons within its brackets.
+    let colon = text.lastIndex(of: ":").flatMap { text[$0...].contains("]") ? nil : $0 } ?? text.endIndex
+    let (host, port) = (String(text[..<colon]), text[colon...].dropFirst())
+    return [
+      HostName(host)?.inURL ?? host.lowercased(), port.isEmpty ? "\(source?.port ?? 0)" : String(port),
+    ]
   }
 
   private static func isScheme(_ text: ArraySlice<UInt8>) -> Bool {
