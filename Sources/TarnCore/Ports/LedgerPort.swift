@@ -385,7 +385,7 @@ package protocol StagePort: ActionList {
   func add(_ entry: Entry) throws(LedgerFailure)
   /// Returns the entries by path bytes, then in the order they came.
   func entries() throws(LedgerFailure) -> any EntryCursor
-  /// Drops all entries and actions.
+  /// Drops all entries and actions. Cursors from before read on what there was.
   func clear() throws(LedgerFailure)
 
   func add(_ action: Action) throws(LedgerFailure)
