@@ -265,7 +265,8 @@ extension PathContext {
 
   /// A remark on files that the feed dropped, of which only the number is recorded.
   private var doubt: String {
-    guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass, isComplete || followed != .list
+    guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass,
+      isComplete || followed != .list
     else { return "" }
     let others = "\(Units.count(unlisted, "file")) of this mirror"
     return followed != .list
