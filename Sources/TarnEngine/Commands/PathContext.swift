@@ -158,7 +158,7 @@ extension PathContext {
   /// Returns the verdict for a path that was deleted and is not wanted again.
   ///
   /// - Parameters:
-  ///   - event: the code of the last event, `deleted` or `expired`. A deletion that a crash interrupted is `deleted` for any feed.
+  ///   - event: the code of the last event, `deleted` or `expired`. After a crash a window may have told of `deleted`, too.
   ///   - isInTrash: true when the trash still holds a file of that path.
   func gone(_ event: String, isInTrash: Bool) -> Verdict {
     let summary =
