@@ -247,7 +247,6 @@ final class DownloadSession: Sendable {
     }
     guard let (destination, headers) = opened else { return false }
     guard try enterRunning(number, in: destination, keepsFile: known != nil) else { return false }
-    try countIdle()
     let beginning = Beginning(
       task: number, download: .of(task, known: isOther ? nil : known, headers, patience),
       ports: ports(destination, network.downloader))
@@ -333,8 +332,10 @@ final class DownloadSession: Sendable {
         return false
       }
       atWork.withLock { $0[number]?.end = begun.life?.whole }
+      try countIdle()
       return true
     } catch {
+      // Where it is recorded as running, the next look takes it back.
       atWork.withLock { $0[number] = nil }
       folder.close(number)
       throw error

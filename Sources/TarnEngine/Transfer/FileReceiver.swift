@@ -51,7 +51,7 @@ final class FileReceiver: DownloadReceiver {
     var unchecked: UInt64 = 0
     var head: ResponseHead?
     var partial: (any PartialFile)?
-    var failure: FolderFailure?
+    private(set) var failure: FolderFailure?
     /// The bytes that are not written yet: those of `gathered`, and those on the lane.
     var queued = 0
     /// The bytes that were accepted.
@@ -71,6 +71,9 @@ final class FileReceiver: DownloadReceiver {
     var refused: [UInt8]?
     /// The first bytes of the file, when they may be doubtful and this exchange brings them.
     var opening: [UInt8] = []
+
+    /// Keeps the first failure. Nothing is written after it, because its bytes would be missing.
+    mutating func fail(_ failure: FolderFailure?) { self.failure = self.failure ?? failure }
   }
 
   private let job: UInt64
@@ -139,7 +142,7 @@ final class FileReceiver: DownloadReceiver {
         return (verdict, false)
       }
       if case .end(let failure) = heard {
-        state.failure = failure
+        state.fail(failure)
         return (verdict, false)
       }
       if context.client.responses != nil, case .status(let status) = verdict, status.code >= 400 {
@@ -155,7 +158,7 @@ final class FileReceiver: DownloadReceiver {
         if context.space.reserve(told: more) {
           state.reserved = more
         } else {
-          state.failure = FolderFailure(.noSpace, context.space.refusal(more))
+          state.fail(FolderFailure(.noSpace, context.space.refusal(more)))
         }
       }
       state.isToOpen =
@@ -228,8 +231,8 @@ final class FileReceiver: DownloadReceiver {
       state.opening.count < ContentDoubt.opening
     else { return }
     state.opening += bytes.prefix(ContentDoubt.opening - state.opening.count)
-    state.failure = doubt.doubt(
-      opening: state.opening, contentType: head.contentType, coding: head.contentEncoding)
+    state.fail(
+      doubt.doubt(opening: state.opening, contentType: head.contentType, coding: head.contentEncoding))
   }
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
@@ -371,7 +374,7 @@ final class FileReceiver: DownloadReceiver {
       isStep && context.space.room < Self.roomStep + count
       ? FolderFailure(.noSpace, context.space.refusal(nil))
       : context.client.responses?.grew(entry.path, to: length + count)
-    state.withLock { $0.failure = $0.failure ?? failure }
+    state.withLock { $0.fail(failure) }
   }
 
   private static let mostRefused = 64 << 10
@@ -492,7 +495,7 @@ final class FileReceiver: DownloadReceiver {
     do throws(FolderFailure) {
       try work()
     } catch {
-      state.withLock { $0.failure = $0.failure ?? error }
+      state.withLock { $0.fail(error) }
     }
   }
 
