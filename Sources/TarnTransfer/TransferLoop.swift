@@ -321,8 +321,9 @@ final class TransferLoop {
     guard exchange.url.origin.scheme.isRemote else { return .cancelled }
     guard !budget.isShared else { return said }
     switch said {
-    case .transportFailed where !exchange.hasAnswer, .harmed, .cancelled: return said
-    case .transportFailed, .answered, .asked: return .answered
+    case .harmed, .cancelled: return said
+    case .transportFailed, .connectionLost: return exchange.hasAnswer ? .answered : said
+    case .answered, .asked: return .answered
     }
   }
 

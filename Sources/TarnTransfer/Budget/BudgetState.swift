@@ -461,7 +461,7 @@ final class BudgetState {
   ) {
     // When another mirror found the host dead, one failure says as much as several.
     let isSuspect =
-      outcome == .transportFailed
+      outcome.isFailure
       && mirrors.values.compactMap { $0.guests[guest.site.route] }
         .contains { $0 !== guest && $0.breaker.state != .closed && wish($0) == nil }
     let isNews = guest.breaker.report(
@@ -478,7 +478,7 @@ final class BudgetState {
       if guest.wish.map({ $0.monotonic < until.monotonic }) ?? true { guest.wish = until }
     case .answered: guest.wish = nil
     // A failed connection is no answer.
-    case .transportFailed, .harmed, .cancelled: break
+    case .transportFailed, .connectionLost, .harmed, .cancelled: break
     }
   }
 
