@@ -192,7 +192,7 @@ final class Hop {
       if head.isLife {
         budget.answered(place, isStream: reader.isStream, isNew: hasConnected)
       } else {
-        budget.meet([429, 503].contains(head.status) ? .overload : .fault, place)
+        budget.meetTrouble(place)
       }
     }
   }
