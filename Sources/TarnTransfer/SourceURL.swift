@@ -79,6 +79,14 @@ struct SourceURL: Sendable {
     return path.map { String(Substring($0)) }.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
   }
 
+  /// The host and port, for messages. A dot at the end of the host stays: a name with it may lack an address that the same name
+  /// without it has.
+  var hostAndPort: String {
+    let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? text[...]
+    let host = rest.prefix { $0 != "/" && $0 != "?" && $0 != ":" }
+    return host.hasSuffix(".") ? "\(origin.host).:\(origin.port)" : origin.hostAndPort
+  }
+
   /// Reads an absolute URL.
   init(_ text: String) throws(Refusal) {
     try self.init(text, base: nil)
