@@ -579,6 +579,18 @@ import Testing
     #expect(try bench.state(other) == .finished)
   }
 
+  /// It is another file than the program expects. Trying it for ever would not make it shorter.
+  @Test func moreBytesThanExpectedEndTheTaskAtTheSecondAttempt() throws {
+    bench.answer("a", unframed(3000))
+    let task = try bench.add("a") { $0.expectedBytes = 2000 }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    #expect(try bench.ledger.task(task)?.code == "size-mismatch")
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "size-mismatch")
+    #expect(bench.files.isEmpty)
+  }
+
   @Test func aRuleTakesWhatHasNoEnd() throws {
     bench.answer("a", unframed(2000))
     let task = try bench.add("a") { $0.rules = [ResponseRule(.accept)] }
