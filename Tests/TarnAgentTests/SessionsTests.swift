@@ -90,6 +90,23 @@ import Testing
     #expect(page.events.count == all.count && passed == 0)
   }
 
+  /// A batch has up to 1,000 lines. Nothing of it is added.
+  @Test func aRefusedBatchNamesItsLine() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    let good = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    var (named, bad) = (good, good)
+    named.url = "http://me:secret@127.0.0.1:1/a"
+    bad.digest = "sha256:12"
+    let first = failure { try sessions.add([named, good], to: "s") }
+    #expect(first?.code == "url-refused" && first?.message.hasPrefix("line 1: a URL with a name") == true)
+    let last = failure { try sessions.add([good, good, bad], to: "s") }
+    #expect(last?.code == "digest-refused" && last?.message.hasPrefix("line 3: sha256:12: ") == true)
+    // There is no doubt about a single one, which may be no line where it was written.
+    let alone = failure { try sessions.add([bad], to: "s") }
+    #expect(alone?.message.hasPrefix("sha256:12: ") == true)
+    #expect(try sessions.show("s").tasks.isEmpty)
+  }
+
   @Test func aSessionIsForgottenBesideWhoListsIt() throws {
     let isOver = Locked(false)
     let failures = Locked<[String]>([])

@@ -241,11 +241,7 @@ final class Sessions: SessionPort {
   func add(_ tasks: [TaskRequest], to id: String) throws(ControlFailure) -> AddedTasks {
     let session = try find(id).session
     return try Self.translating {
-      for task in tasks {
-        try task.validate()
-        try refuseMirror(task.to)
-        for rule in task.rules ?? [] { try rule.to.map(refuseMirror) }
-      }
+      try refuseInvalid(tasks)
       let isRepeated = try tasks.allSatisfy { try $0.key.map { try session.ledger.knows(key: $0) } ?? false }
       guard try isRepeated || session.ledger.fact(.closed) == nil else {
         throw ControlFailure(
@@ -256,6 +252,19 @@ final class Sessions: SessionPort {
       loop.post(.wake(session))
       return AddedTasks(
         added.map { .init(number: $0.task.number, state: $0.task.state, wasThere: $0.wasThere) })
+    }
+  }
+
+  /// - Throws: what is wrong with the first invalid request, and with its line when there are several.
+  private func refuseInvalid(_ tasks: [TaskRequest]) throws(ControlFailure) {
+    for (index, task) in tasks.enumerated() {
+      do throws(ControlFailure) {
+        try Self.translating { try task.validate() }
+        try refuseMirror(task.to)
+        for rule in task.rules ?? [] { try rule.to.map(refuseMirror) }
+      } catch {
+        throw tasks.count > 1 ? error.inLine(index + 1) : error
+      }
     }
   }
 
