@@ -5,9 +5,7 @@ extension SessionLedger {
   /// Returns the tasks whose turn is next.
   package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)],
-        TaskRows.read)
+      try Self.tasks("state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)], connection)
     }
   }
 
@@ -91,9 +89,9 @@ extension SessionLedger {
   /// next attempt instead.
   package func lackingRoom(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE state = 'waiting' AND due IS NULL AND code = ? ORDER BY rank, position LIMIT ?",
-        [.text(TaskRecord.lacksRoom), .limit(limit)], TaskRows.read)
+      try Self.tasks(
+        "state = 'waiting' AND due IS NULL AND code = ? ORDER BY rank, position LIMIT ?",
+        [.text(TaskRecord.lacksRoom), .limit(limit)], connection)
     }
   }
 }
