@@ -118,6 +118,8 @@ import Testing
     ("http://h/a", false), ("https://h:444/a", false), ("https://other/a", false), ("a", false),
   ]) func theQueryAloneMayDiffer(other: String, isSame: Bool) {
     #expect(URLOrigin.isSameButQuery("https://h/a?b=2", other) == isSame)
+    #expect(!URLOrigin.isSameWithQuery("https://h/a?b=2", other))
+    #expect(URLOrigin.isSameWithQuery(other, other) == (other != "a"))
   }
 
   // MARK: Rate
