@@ -94,8 +94,8 @@ struct PartialFiles: Sendable {
 
   /// Makes room after the quota of bytes has ended a transfer. A file that can never fit keeps nothing.
   ///
-  /// - Parameter isAlone: true when nothing is at work, and nothing fits. Then only tasks that wait for the quota themselves could make room, and
-  ///   one of them keeps its bytes.
+  /// - Parameter isAlone: true when nothing is at work, and nothing fits. Then only tasks that wait for the quota themselves could make
+  ///   room, and one of them keeps its bytes.
   func makeRoom(after number: Int64, isAlone: Bool) throws(LedgerFailure) {
     guard let task = try ledger.task(number) else { return }
     if task.state == .failed, task.code == DownloadSession.StopReason.largerThanQuota { try remove(task) }

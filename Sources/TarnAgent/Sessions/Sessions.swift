@@ -400,7 +400,15 @@ final class Sessions: SessionPort {
   }
 
   private func acknowledge(_ number: Int64, _ session: DownloadSession) throws -> ControlAnswer {
-    let before = try session.ledger.acknowledged()
+    let (before, last) = (try session.ledger.acknowledged(), try session.ledger.lastEvent())
+    // Its sender has seen the events of an earlier session with this name. The greatest number stands for all events.
+    guard number <= last || number == .max else {
+      throw ControlFailure(
+        .notFound, code: "no-such-event",
+        "session '\(session.id)' has no event \(number), and nothing is acknowledged: its last one is \(last)",
+        hint: "it may have been forgotten and made anew: 'tarn session events \(session.id)' lists its events"
+      )
+    }
     let now = try session.ledger.acknowledge(number)
     if now != before { state.withLock { $0.sessions[session.id]?.wake.acknowledged() } }
     loop.post(.wake(session))
