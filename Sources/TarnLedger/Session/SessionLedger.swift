@@ -596,7 +596,7 @@ package final class SessionLedger: TransferLedger {
   /// Returns where the file of a transfer came from: the last answer has brought or confirmed it. Without validators that is of no use.
   private static func origin(of row: Row, _ connection: Connection) throws(LedgerFailure) -> FileOrigin? {
     guard row.etag != nil || row.lastModified != nil,
-      let response = try response(row.path.task, connection)
+      let response = try Self.response(row.path.task, connection)
     else { return nil }
     return FileOrigin(
       url: response.redirects?.first ?? response.url, etag: row.etag, lastModified: row.lastModified)
