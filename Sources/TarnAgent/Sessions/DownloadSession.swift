@@ -6,7 +6,7 @@ import TarnRuntime
 import TarnTransfer
 
 /// One session at work: its ledger holds the tasks, the engine carries out those whose turn it is. Members
-/// run on the loop's thread unless they say otherwise.
+/// run on the loop's thread unless they say otherwise. Private ones run on the threads of their callers as well.
 final class DownloadSession: Sendable {
   let id: String
   let ledger: SessionLedger
@@ -229,7 +229,8 @@ final class DownloadSession: Sendable {
       if try ledger.finishQueued(known) { try removeLeftPartial(of: number) }
       return false
     }
-    // Another file is wanted than the one that is there: the server is asked for all of it.
+    // Another file is wanted than the one that is there: the server is asked for all of it. A file of another URL has no validators,
+    // see `PartialFiles.finished`. Where the partial bytes lie is another question (`EarlierBytes`).
     let isOther = task.request.digest != nil && task.request.digest != task.digest
     let (network, room) = (downloaders.newest, try need(of: task))
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
@@ -318,6 +319,7 @@ final class DownloadSession: Sendable {
       let begun = try ledger.update(number) { task in
         guard task.state == .queued else { return nil }
         var task = task
+        // They stay as in `queued`.
         let (code, message) = (task.code, task.message)
         task.enter(.running, terms)
         (task.code, task.message) = (code, message)

@@ -29,7 +29,7 @@ struct FeedReader {
     var isEncoded: Bool { head?.contentEncoding != nil && !FeedDocument.isGzipFile(url) }
   }
 
-  /// The most bytes on the wire of a feed document.
+  /// The most bytes on the wire of a feed document. By this limit a request for the feed differs from those for listings.
   static let mostBytes: UInt64 = 4 << 30
   /// The most bytes on the wire of a listing below the feed.
   static let mostListingBytes: UInt64 = 64 << 20
