@@ -268,7 +268,7 @@ final class TransferLoop {
       budget.change({ $0.giveWay(place, isForOthers: isPatient) })
     else { return false }
     exchange.place = nil
-    let host = Printable.escape(exchange.url.origin.hostAndPort)
+    let host = Printable.escape(exchange.url.hostAndPort)
     let seconds = now.elapsed(since: since).components.seconds
     let reason = "\(host) sent nothing for \(seconds) s, and another mirror waited for a connection"
     finish(exchange, .failed(DownloadFailure(.gaveWay, reason, isTransient: true)))

@@ -416,9 +416,7 @@ final class FileReceiver: DownloadReceiver {
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
       else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
-      if let failure = cutCouldNotBeTold(head, partial.length, state) {
-        return .network(failure, state.partial, nil)
-      }
+      if let end = cutCouldNotBeTold(head, partial, state) { return end }
       if let before = state.before, ResumeLadder.isTail(partial.length, head, before) {
         return .verdict(.askFromZero, head)
       }
@@ -444,21 +442,27 @@ final class FileReceiver: DownloadReceiver {
     }
   }
 
-  /// Returns the failure of a response that ends with its connection, so that only a digest or size could show that it is whole.
-  private func cutCouldNotBeTold(_ head: ResponseHead, _ length: UInt64, _ state: State) -> DownloadFailure? {
+  /// Returns the end of a response that ends with its connection, so that only a digest or size could show that it is whole.
+  private func cutCouldNotBeTold(
+    _ head: ResponseHead, _ partial: any PartialFile, _ state: State
+  ) -> JobEnd? {
     guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
       !state.isTaken
     else { return nil }
     guard let expected = context.client.requestOptions.expectedBytes else {
-      return DownloadFailure(
+      let failure = DownloadFailure(
         .lengthUnknown, "nothing marks where its answer ends, so a truncated one would look whole",
         isTransient: false)
+      return .network(failure, partial, nil)
     }
-    if length == expected { return nil }
-    return DownloadFailure(
-      .truncated,
-      "it ended after \(Units.count(length, "byte")), and \(Units.grouped(expected)) are expected",
-      isTransient: false)
+    if partial.length == expected { return nil }
+    let message =
+      "it ended after \(Units.count(partial.length, "byte")), and \(Units.grouped(expected)) are expected"
+    // A connection that breaks makes an answer shorter, never longer.
+    guard partial.length < expected else {
+      return .folder(FolderFailure(.sizeMismatch, message), partial, nil)
+    }
+    return .network(DownloadFailure(.truncated, message, isTransient: false), partial, nil)
   }
 
   /// Adds a note on the encoding: the author of the list may have looked at the decoded bytes.

@@ -299,13 +299,12 @@ package final class SessionLedger: TransferLedger {
   package func finished(_ number: Int64) throws(LedgerFailure) -> Row? {
     try read { connection throws(LedgerFailure) in
       guard let task = try Self.task("number = ?", [.integer(number)], connection), let file = task.file,
-        let digest = task.digest.flatMap({ Digest(labelled: $0) }),
-        let response = try Self.response(number, connection)
+        let digest = task.digest.flatMap({ Digest(labelled: $0) })
       else { return nil }
       return Row(
         path: RelativePath(task: number), identity: file, digest: digest,
         isVerified: task.request.digest != nil,
-        fingerprint: [], etag: response.etag, lastModified: response.lastModified,
+        fingerprint: [], etag: task.origin?.etag, lastModified: task.origin?.lastModified,
         placed: task.ended ?? task.added)
     }
   }
@@ -538,7 +537,10 @@ package final class SessionLedger: TransferLedger {
     try change { connection throws(LedgerFailure) in
       let task = try Self.task("number = ?", [.integer(row.path.task)], connection)
       isQueued = task?.state == .queued
-      if isQueued { try apply(.row(row), connection) }
+      if isQueued {
+        try finish(
+          row.path.task, row.identity, digest: row.digest.labelled, from: task?.origin, connection)
+      }
     }
     return isQueued
   }
@@ -581,21 +583,37 @@ package final class SessionLedger: TransferLedger {
     case .dropIntent(let path):
       try connection.run("DELETE FROM intents WHERE task = ?", [.integer(path.task)])
     case .row(let row):
-      try finish(row.path.task, row.identity, digest: row.digest.labelled, connection)
+      let number = row.path.task
+      try noteResponse(of: number, connection)
+      try finish(
+        number, row.identity, digest: row.digest.labelled, from: try Self.origin(of: row, connection),
+        connection)
     // A session has no feed, no trash and no list of problems, and it has its own events.
     default: break
     }
   }
 
+  /// Returns where the file of a transfer came from: the last answer has brought or confirmed it. Without validators that is of no use.
+  private static func origin(of row: Row, _ connection: Connection) throws(LedgerFailure) -> FileOrigin? {
+    guard row.etag != nil || row.lastModified != nil,
+      let response = try Self.response(row.path.task, connection)
+    else { return nil }
+    return FileOrigin(
+      url: response.redirects?.first ?? response.url, etag: row.etag, lastModified: row.lastModified)
+  }
+
   /// Records that the file of a task has its name.
   private func finish(
-    _ number: Int64, _ file: FileIdentity, digest: String, _ connection: Connection
+    _ number: Int64, _ file: FileIdentity, digest: String, from origin: FileOrigin?,
+    _ connection: Connection
   ) throws(LedgerFailure) {
-    try noteResponse(of: number, connection)
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
-    (record.state, record.life, record.file) = (.finished, nil, file)
-    (record.directory, record.movedFrom, record.wish) = (nil, nil, nil)
+    // A file that was there already did not take the name of the partial one, which the session still has to remove.
+    let leavesPartial = record.file == file && sources.withLock { $0 }.kept(record) != nil
+    if !leavesPartial { (record.directory, record.movedFrom) = (nil, nil) }
+    (record.state, record.life, record.wish) = (.finished, nil, nil)
+    (record.file, record.origin) = (file, origin)
     (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
@@ -649,7 +667,8 @@ package final class SessionLedger: TransferLedger {
       record.path = path
       try connection.update(record)
       try apply(.dropPartial(RelativePath(task: number)), connection)
-      try finish(number, file, digest: intent.digest, connection)
+      // The answer that brought it may not be the last one. Without its validators it is fetched again when it is asked about.
+      try finish(number, file, digest: intent.digest, from: nil, connection)
     }
   }
 

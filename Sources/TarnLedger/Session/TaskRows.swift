@@ -8,8 +8,8 @@ extension TaskRecord: TableRecord {
   static let columns = "number, \(ownColumns)"
   /// All columns but the number. The last three repeat parts of the request for queries, and are not read.
   static let ownColumns = """
-    state, request, added, path, bytes, digest, code, message, attempts, due, ended, whole, stall, fresh, file, directory,
-      moved_from, wish, disk, rank, task_group, client_key
+    state, request, added, path, bytes, digest, code, message, attempts, due, ended, whole, stall, fresh, file, origin,
+      directory, moved_from, wish, disk, rank, task_group, client_key
     """
   /// The last parameter is the number.
   static let put = "UPDATE tasks SET (\(ownColumns)) = (\(places(of: ownColumns))) WHERE number = ?"
@@ -33,6 +33,7 @@ extension TaskRecord: TableRecord {
     try sink.put(optional: (life?.stall).map { UInt64(bitPattern: $0) })
     try sink.put(fresh)
     try sink.put(optional: file?.columnText)
+    try sink.put(optional: origin.map { JSONText.line($0) })
     try sink.put(optional: directory)
     try sink.put(optional: movedFrom)
     try sink.put(optional: wish.map { JSONText.line($0) })
@@ -63,6 +64,7 @@ extension TaskRecord: TableRecord {
     }
     record.fresh = try source.optionalTime() ?? record.added
     record.file = try source.optionalText().flatMap { FileIdentity(columnText: $0) }
+    record.origin = try source.optionalText().flatMap { JSONText.value(FileOrigin.self, from: $0) }
     record.directory = try source.optionalUnsigned()
     record.movedFrom = try source.optionalText()
     record.wish = try source.optionalText().flatMap { JSONText.value(TaskWish.self, from: $0) }
