@@ -40,7 +40,7 @@ package enum FeedText {
       throw PassFailure(
         .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' names no host")
     }
-    return .remote(url: HostName.ascii(url: text))
+    return .remote(url: IDNA.ascii(url: text))
   }
 
   /// Returns the path of `file:///path` or `file://localhost/path`, percent-decoded.

@@ -108,14 +108,16 @@ extension Tarn {
     try asking(home(folder: folder, state: state)) { try Approval.held(plan, in: $0) }
   }
 
+  /// - Parameter ownWrites: the agent's own writes in the folder; `nil` when it is not watched.
   package func approve(
-    folder: String, state: String?, plan: String?, observer: any PassObserver, stop: StopFlag
+    folder: String, state: String?, plan: String?, observer: any PassObserver, stop: StopFlag,
+    ownWrites: OwnWrites? = nil
   ) throws(PassFailure) -> ApprovalReport {
     try withMirror(home(folder: folder, state: state)) { mirror in
       try recover(mirror)
       return try Approval(
         ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock(), random: SystemRandom(),
-        observer: observer, stop: stop, engine: mirror.engine
+        observer: observer, stop: stop, engine: mirror.engine, ownWrites: ownWrites
       ).run(plan: plan)
     }
   }

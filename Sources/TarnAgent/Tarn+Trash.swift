@@ -67,7 +67,7 @@ extension Tarn {
     guard let placed = try ledger.row(target), try mirror.folder.look(target) == nil else { return }
     let options = try configured?.options ?? PassOptions(encoded: ledger.fact(.options) ?? "")
     guard let policy = try? options.policy(),
-      (try ledger.name(target) == nil ? policy.localChanges : policy.window.localChanges) == .restore
+      (try ledger.followsWindow() ? policy.window.localChanges : policy.localChanges) == .restore
     else { return }
     let trash = try ForeignFolder(folder: mirror.home.stateDirectory + "/trash")
     let (name, algorithm) = (RelativePath(trusted: Array(row.name.utf8)), placed.digest.algorithm)

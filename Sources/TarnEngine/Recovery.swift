@@ -83,8 +83,8 @@ package struct Recovery {
   private func finishRemoval(_ intent: Intent) throws -> [LedgerChange] {
     guard let lying = try folder.trashIdentity(intent.trashName) else { return [.dropIntent(intent.path)] }
     return [
-      .dropIntent(intent.path), .dropRow(intent.path), .dropHeldPath(intent.path),
-      displaced(intent, by: intent.row, lying),
+      .dropIntent(intent.path), .dropRow(intent.path), .dropProblem(name: intent.path.bytes),
+      .dropHeldPath(intent.path), displaced(intent, by: intent.row, lying),
       .event(
         when: clock.time, code: "deleted", path: intent.path, bytes: lying.size,
         detail: "finished after a crash"),

@@ -237,6 +237,9 @@ public struct BackgroundSession: Sendable, Hashable {
 
   /// Acknowledges the events up to this number. They are deleted, are not delivered again, and the wake command is not run for them.
   /// Acknowledge an event after its work is done, not before.
+  ///
+  /// - Throws: `TarnError.refused` (`no-such-event`) for a number that the session has not reached, since it was forgotten and made
+  ///   anew. Nothing is acknowledged then.
   public func acknowledge(_ number: Int64) async throws(TarnError) {
     var order = SessionOrder(.acknowledge)
     order.number = number

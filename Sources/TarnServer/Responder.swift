@@ -198,8 +198,7 @@ struct Responder: Sendable {
       do throws(ControlFailure) {
         tasks.append(try ControlJSON.decode(TaskRequest.self, from: Array(line), taking: keys))
       } catch {
-        throw ControlFailure(
-          error.kind, code: error.code, "line \(index + 1): \(error.message)", hint: error.hint)
+        throw error.inLine(index + 1)
       }
     }
     return tasks

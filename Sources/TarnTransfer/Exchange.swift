@@ -192,7 +192,7 @@ final class Hop {
       if head.isLife {
         budget.answered(place, isStream: reader.isStream, isNew: hasConnected)
       } else {
-        budget.meet([429, 503].contains(head.status) ? .overload : .fault, place)
+        budget.meetTrouble(place)
       }
     }
   }
@@ -347,7 +347,7 @@ final class Hop {
       isTransient: false)
   }
 
-  private var place: String { Printable.escape(exchange.url.origin.hostAndPort) }
+  private var place: String { Printable.escape(exchange.url.hostAndPort) }
 
   /// - Returns: false, for the callback.
   private func fail(_ failure: DownloadFailure) -> Bool {
@@ -400,7 +400,7 @@ final class Hop {
       return .outcome(
         .failed(
           FailureTable.failure(
-            code, origin: exchange.url.origin, detail: handle.detail, errno: handle.errno,
+            code, host: exchange.url.hostAndPort, detail: handle.detail, errno: handle.errno,
             isProxied: client.settings.proxy != nil)))
     }
   }

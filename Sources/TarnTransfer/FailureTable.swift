@@ -46,14 +46,15 @@ enum FailureTable {
   }
 
   /// - Parameters:
+  ///   - host: the host and port, not escaped.
   ///   - detail: libcurl's own message, not escaped; may be empty.
   ///   - errno: CURLINFO_OS_ERRNO, 0 for none.
   ///   - isProxied: true when a failed connection was one to the proxy.
   static func failure(
-    _ code: CURLcode, origin: Origin, detail: String, errno number: Int, isProxied: Bool = false
+    _ code: CURLcode, host: String, detail: String, errno number: Int, isProxied: Bool = false
   ) -> DownloadFailure {
     let row = row(code)
-    let host = Printable.escape(origin.hostAndPort)
+    let host = Printable.escape(host)
     let place = isProxied && code == CURLE_COULDNT_CONNECT ? "the proxy on the way to \(host)" : host
     // libcurl reports it with the code of a lost connection.
     if code == CURLE_RECV_ERROR, detail.contains("chunked-encoding") {

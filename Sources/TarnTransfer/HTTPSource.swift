@@ -74,7 +74,7 @@ final class HTTPSource: SourceProtocol {
   }
 
   private static func failure(_ exchange: Exchange, _ code: CURLcode) -> DownloadOutcome {
-    .failed(FailureTable.failure(code, origin: exchange.url.origin, detail: "", errno: 0))
+    .failed(FailureTable.failure(code, host: exchange.url.hostAndPort, detail: "", errno: 0))
   }
 
   func resume(_ exchange: Exchange) {

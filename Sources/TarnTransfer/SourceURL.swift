@@ -51,6 +51,12 @@ package enum URLOrigin {
     return url.origin == other.origin && url.path == other.path
   }
 
+  /// Returns whether two URLs have the same origin, path and query.
+  package static func isSameWithQuery(_ url: String, _ other: String) -> Bool {
+    guard let first = try? SourceURL(url), let second = try? SourceURL(other) else { return false }
+    return isSameButQuery(url, other) && first.query == second.query
+  }
+
   /// Returns the host of a URL; `nil` for one that cannot be read.
   package static func host(of url: String) -> HostName? {
     (try? SourceURL(url)).flatMap { HostName($0.origin.host) }
@@ -77,6 +83,17 @@ struct SourceURL: Sendable {
     let path = head?.drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
       .prefix { $0 != UInt8(ascii: "?") }
     return path.map { String(Substring($0)) }.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
+  }
+
+  /// The query with its question mark, as written; `nil` for none.
+  var query: Substring? { text.firstIndex(of: "?").map { text[$0...] } }
+
+  /// The host and port, for messages. A dot at the end of the host stays: a name with it may lack an address that the same name
+  /// without it has.
+  var hostAndPort: String {
+    let rest = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? text[...]
+    let host = rest.prefix { $0 != "/" && $0 != "?" && $0 != ":" }
+    return host.hasSuffix(".") ? "\(origin.host).:\(origin.port)" : origin.hostAndPort
   }
 
   /// Reads an absolute URL.

@@ -268,7 +268,7 @@ final class TransferLoop {
       budget.change({ $0.giveWay(place, isForOthers: isPatient) })
     else { return false }
     exchange.place = nil
-    let host = Printable.escape(exchange.url.origin.hostAndPort)
+    let host = Printable.escape(exchange.url.hostAndPort)
     let seconds = now.elapsed(since: since).components.seconds
     let reason = "\(host) sent nothing for \(seconds) s, and another mirror waited for a connection"
     finish(exchange, .failed(DownloadFailure(.gaveWay, reason, isTransient: true)))
@@ -286,8 +286,9 @@ final class TransferLoop {
   private func ended(_ exchange: Exchange, _ end: SourceEnd) {
     switch end {
     case .outcome(let outcome):
-      if case .failed(let failure) = outcome, failure.isTransient, let place = exchange.place {
-        budget.change { $0.meet(.overload, place) }
+      // The heads of answers were told before.
+      if case .failed = outcome, CircuitBreaker.Outcome(outcome).isFailure, let place = exchange.place {
+        budget.change { $0.meetTrouble(place) }
       }
       finish(exchange, outcome)
     case .redirect(let target):
@@ -321,8 +322,9 @@ final class TransferLoop {
     guard exchange.url.origin.scheme.isRemote else { return .cancelled }
     guard !budget.isShared else { return said }
     switch said {
-    case .transportFailed where !exchange.hasAnswer, .harmed, .cancelled: return said
-    case .transportFailed, .answered, .asked: return .answered
+    case .harmed, .cancelled: return said
+    case .transportFailed, .connectionLost: return exchange.hasAnswer ? .answered : said
+    case .answered, .asked: return .answered
     }
   }
 

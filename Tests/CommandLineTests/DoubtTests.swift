@@ -53,6 +53,23 @@ import Testing
     #expect(try place.tarn("sync", "m").status == 0, "it is a news feed from now on")
   }
 
+  /// The other way round, its files are those of a list: what is restored over them would be gone with the next pass.
+  @Test(arguments: windows) func aNewsFeedThatIsAListNowRestoresItsFiles(window: String) throws {
+    defer { place.end() }
+    try place.write(window, "feed/news")
+    #expect(try place.tarn("sync", "./feed/news", "m").status == 0)
+    #expect(try place.tarn("sync", "--change-feed", "./feed/SHA256SUMS", "m").status == 0)
+    try place.write("edited\n", "m/a.txt")
+    #expect(try place.tarn("sync", "m").status == 0)
+    try place.remove("m/a.txt")
+    let refused = try place.tarn("trash", "restore", "m", "a.txt")
+    #expect(
+      refused.status == 64 && refused.messages.contains("the next pass would put these back"), "\(refused)")
+    let verified = try place.tarn("verify", "m")
+    #expect(verified.status == 3 && !verified.output.contains("--local-changes"), "\(verified)")
+    #expect(try place.tarn("sync", "m").status == 0 && place.text("m/a.txt") == "one\n")
+  }
+
   /// The mirror that a path lies in, whatever link leads into it.
   @Test func aPathBehindALinkIntoAMirrorIsFound() throws {
     defer { place.end() }

@@ -18,7 +18,7 @@ import Testing
   private static let facts = ["Name", "Option", "Completeness", "Digests", "Sizes and times"]
 
   /// As `tarn status` prints them: a window is called by what it is written in.
-  private static let windows = [Window.Kind.rss, .rdf, .atom].map(\.rawValue)
+  private static let windows = [WindowFormat.rss, .rdf, .atom].map(\.rawValue)
   private static let names: Set<String> = {
     let formats = FeedParser.formats.filter { !($0 is Window) }.map(\.name) + [LinkPage().name]
     return Set(formats + windows)

@@ -4,14 +4,14 @@ import Testing
 /// `tarn agent` and the commands that ask and steer it, with the built binary.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class AgentTests: AgentHouse {
-  /// Has `slow.bin`.
+  /// Has the files whose names begin with `slow`.
   private let held: HeldServer
 
   init() throws {
     let held = try HeldServer(.bodies)
     self.held = held
     try super.init(
-      locations: "location = /slow.bin { \(held.location) }", files: ["f1": "one\n", "f2": "two\n"])
+      locations: "location ~ ^/slow { \(held.location) }", files: ["f1": "one\n", "f2": "two\n"])
   }
 
   private func status() throws -> [String: Any] {
@@ -147,10 +147,12 @@ final class AgentTests: AgentHouse {
   /// With one connection they come one after the other.
   @Test func whatWaitsForAPlaceIsToldApart() throws {
     try Feeds.publish(
-      ["f1": String(repeating: "x", count: 150_000), "f2": String(repeating: "y", count: 150_000)],
+      [
+        "slow.1": String(repeating: "x", count: 1_000_000),
+        "slow.2": String(repeating: "y", count: 1_000_000),
+      ],
       in: server.files)
-    try settings(
-      try #require(place.text("tarn.toml")) + "connections = 1\nlimit-rate = \"50KiB/s\"\n")
+    try settings(try #require(place.text("tarn.toml")) + "connections = 1\n")
     try start()
     let sync = try begin("sync", "files")
     var states: [String: String] = [:]
@@ -163,6 +165,7 @@ final class AgentTests: AgentHouse {
       return Set(states.values) == ["running", "waiting"] || !sync.isRunning
     }
     #expect(states.count == 2 && states.values.sorted() == ["running", "waiting"], "\(states)")
+    held.open()
     #expect(try sync.wait().status == 0)
   }
 

@@ -4,6 +4,7 @@ import Testing
 /// The harness itself, without the binary: it can tell what it is there to tell.
 @Suite(.serialized) struct HarnessTests {
   static let nginxObstacle: String? = Nginx.path == nil ? "nginx is not installed" : nil
+  private static let fetcher = Program.find("curl") ?? Program.find("python3")
 
   @Test func aProgramsEndAndStreamsAreSeen() throws {
     let outcome = try Program("/bin/sh", ["-c", "echo out; echo err >&2; exit 7"]).wait()
@@ -31,11 +32,11 @@ import Testing
     #expect(!program.isRunning)
   }
 
-  @Test(.enabled(if: nginxObstacle == nil, "\(nginxObstacle ?? "")"))
+  @Test(.enabled(if: nginxObstacle == nil && fetcher != nil, "nginx, and curl or python3, are needed"))
   func theServersLogHasBodiesAndRanges() throws {
     let server = try Nginx()
     try server.files.write("0123456789", to: "file one.txt")
-    guard let curl = Program.find("curl") ?? Program.find("python3") else { return }
+    let curl = try #require(Self.fetcher)
     let fetch = { (range: Bool) throws in
       let url = server.url("file%20one.txt")
       let arguments =

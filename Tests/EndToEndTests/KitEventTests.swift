@@ -6,7 +6,8 @@ import Testing
 @testable import TarnKit
 
 /// Readers, closures and progress of the library, by its test kit.
-@Suite(.serialized, .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
+@Suite(
+  .serialized, .timeLimit(.minutes(10)), .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
 struct KitEventTests {
   private let agent: TestAgent
   private let server: TestServer
@@ -72,7 +73,7 @@ struct KitEventTests {
   }
 
   @Test func withoutALengthThereIsNoFraction() async throws {
-    let contents = [UInt8](repeating: 7, count: 600_000)
+    let contents = [UInt8](repeating: 7, count: 3_600_000)
     server.serve("a.bin", contents, .goesSlowly(bytesPerSecond: 20_000), tellsLength: false)
     let heard = Heard()
     let task = try await session().download(request("a.bin"))
@@ -120,14 +121,16 @@ struct KitEventTests {
 
   @Test func progressOfASessionIsOfAllThatRun() async throws {
     for name in ["a", "b"] {
-      server.serve(name, [UInt8](repeating: 7, count: 1 << 20), .goesSlowly(bytesPerSecond: 20_000))
+      server.serve(name, [UInt8](repeating: 7, count: 1 << 22), .goesSlowly(bytesPerSecond: 20_000))
     }
     let session = try await session()
     _ = try await session.download([request("a"), request("b")])
+    var both: [DownloadTask.Status] = []
     for await statuses in session.progress() where statuses.count == 2 {
-      #expect(statuses.map(\.task.number) == [1, 2] && statuses.allSatisfy { $0.state == .running })
+      both = statuses
       break
     }
+    #expect(both.map(\.task.number) == [1, 2] && both.allSatisfy { $0.state == .running }, "\(both)")
   }
 
   // MARK: What a server sees

@@ -4,7 +4,9 @@ import TarnKitTesting
 import Testing
 
 /// The library for programs, against an agent and nginx.
-@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+@Suite(
+  .serialized, .timeLimit(.minutes(10)),
+  .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 struct KitTests {
   private let house: SessionTests.House
   private let agent: Agent

@@ -329,7 +329,7 @@ struct SessionNetworkTests {
     let unit = try #require(house.place.text("units")?.split(separator: "\n").first)
     #expect(unit.hasPrefix("--user --collect") && unit.contains("--unit=tarn-wake-s "), "\(unit)")
     #expect(unit.hasSuffix("-- \(wake) word"), "\(unit)")
-    _ = try house.tarn("session", "ack", "s", "99")
+    _ = try house.tarn("session", "ack", "s", "\(Int64.max)")
   }
 
   /// What it started lives on, and has its descriptors.
@@ -345,7 +345,7 @@ struct SessionNetworkTests {
     try house.add(["url": house.server.url("told")])
     try waitUntil("it is woken twice") { house.place.text("woken") == "begun\nbegun\n" }
     #expect(try !house.tarn("session", "list").output.contains("it runs still"))
-    _ = try house.tarn("session", "ack", "s", "99")
+    _ = try house.tarn("session", "ack", "s", "\(Int64.max)")
   }
 
   /// The next agent does not run it beside the one that runs still.
@@ -367,6 +367,6 @@ struct SessionNetworkTests {
     #expect(house.place.text("woken") == "begun\n")
     try house.place.write("", to: "go")
     try waitUntil("it is woken again") { house.place.text("woken")?.split(separator: "\n").count ?? 0 > 1 }
-    _ = try house.tarn("session", "ack", "s", "99")
+    _ = try house.tarn("session", "ack", "s", "\(Int64.max)")
   }
 }

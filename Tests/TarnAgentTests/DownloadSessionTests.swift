@@ -420,6 +420,92 @@ import Testing
     #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"2\"")
   }
 
+  /// - Parameter day: the day of its Last-Modified.
+  private func dated(_ day: Int64, _ text: String = "", status: Int = 200) -> FakeAnswer {
+    var answer = FakeAnswer(status: status, body: Array(text.utf8))
+    answer.lastModified = Timestamp(seconds: 1_600_000_000 + day * 86_400)
+    return answer
+  }
+
+  /// A refusal says nothing about the file in place, whatever its head has.
+  @Test func aRefusalDoesNotChangeWhatTheFileIsAskedWith() throws {
+    bench.answer("a", dated(2, "old"))
+    let task = try bench.add("a")
+    try bench.finish(task)
+    bench.answer("a", dated(4, status: 503))
+    try bench.add("a")
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    bench.answer("a", dated(3, "new"))
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifModifiedSince } == dated(2).lastModified?.rfc3339)
+    #expect(bench.text("out/a") == "new")
+  }
+
+  private static let lost = DownloadFailure(.reset, "lost", isTransient: true)
+
+  /// Nor does an answer whose file never got its name.
+  @Test(arguments: ["cut", "cancelled", "killed"])
+  func onlyTheAnswerThatBroughtAFileIdentifiesIt(end: String) throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    let (whole, gate) = (FakeAnswer(etag: "\"2\"", body: Array("another".utf8)), AnswerGate())
+    var answer = whole
+    if end == "cut" { answer.failure = (3, Self.lost) } else { answer.pause = (3, gate) }
+    bench.answer("a", answer)
+    try bench.add("a")
+    try bench.run(until: "the server has answered again") {
+      try bench.codes().filter { $0 == .response }.count == 2
+    }
+    switch end {
+    case "cut": try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    case "killed": try bench.reopen()
+    default:
+      #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+      try bench.finish(task)
+    }
+    bench.answer("a", whole)
+    bench.clock.advance(.seconds(60))
+    if end == "cancelled" { try bench.add("a") }
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } != "\"2\"")
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == "another")
+  }
+
+  /// The file in place came from another URL until the one from this URL has its name.
+  @Test func aCutAnswerOfAnotherURLSaysNothingAboutTheFile() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    var answer = FakeAnswer(etag: "\"b\"", body: Array("of b".utf8), failure: (2, Self.lost))
+    bench.answer("b", answer)
+    var order = SessionOrder(.retry, task: task)
+    order.url = "http://h/b"
+    #expect(try bench.session.answer(order, task))
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    answer.failure = nil
+    bench.answer("b", answer)
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == nil && bench.text("out/a") == "of b")
+    // From now on it is the file of this URL.
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"b\"")
+  }
+
+  /// Two queries may be of two files, which a date does not tell apart.
+  @Test func aDateIsThatOfOneURL() throws {
+    bench.answer("a", dated(2, "old"))
+    let task = try bench.add("a")
+    try bench.finish(task)
+    bench.answer("a?b", dated(1, "new"))
+    var order = SessionOrder(.retry, task: task)
+    order.url = "http://h/a?b"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.ifModifiedSince } == nil && bench.text("out/a") == "new")
+  }
+
   /// As with what has failed: the new request holds, and the file stays where it is.
   @Test func whatIsFinishedTakesTheNewRequest() throws {
     var settings = SessionSettings()

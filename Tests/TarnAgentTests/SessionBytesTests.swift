@@ -469,6 +469,58 @@ import Testing
     #expect(try bench.state(task) == .finished)
   }
 
+  /// An agent that was killed has left it.
+  @Test func anUnchangedFileLeavesNoPartialFile() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    try "half".write(toFile: bench.path + "/out/.tarn-s-1.part", atomically: true, encoding: .utf8)
+    bench.answer("a", FakeAnswer(status: 304, etag: "\"1\""))
+    try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.ledger.task(task)?.directory == nil)
+    #expect(bench.files == ["a"])
+  }
+
+  /// The file is there by its digest, and what was fetched of another version is of no use.
+  @Test func aFileThatIsThereLeavesNoPartialFile() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    var answer = FakeAnswer(etag: "\"2\"", body: Array(repeating: 7, count: 2 << 20))
+    answer.pause = (1_500_000, AnswerGate())
+    bench.answer("a", answer)
+    try bench.add("a")
+    try bench.run(until: "much of it is there") {
+      try bench.session.partialFiles.total().bytes >= 1_000_000
+    }
+    #expect(try bench.session.give(.wish(.cancel(keeps: true)), task))
+    try bench.finish(task)
+    #expect(bench.files.count == 2)
+    try bench.add("a") { $0.digest = OpenSSLHashing().digest(.sha256, of: Array("hello".utf8)).labelled }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.asked.withLock { $0.count } == 2)
+    #expect(try bench.files == ["a"] && bench.session.partialFiles.total().files == 0)
+  }
+
+  /// The agent was killed before it had removed it.
+  @Test(arguments: [true, false]) func whatIsLeftBesideAFinishedFileGoes(isForgotten: Bool) throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    try "half".write(toFile: bench.path + "/out/.tarn-s-1.part", atomically: true, encoding: .utf8)
+    try bench.ledger.update(task) { task in
+      var task = task
+      task.directory = 1
+      return (task, [])
+    }
+    #expect(try bench.session.partialFiles.total().files == 1)
+    if isForgotten {
+      bench.session.dropAll()
+    } else {
+      bench.clock.advance(.seconds(DownloadSession.upkeepEvery))
+      _ = try bench.session.advance()
+    }
+    #expect(bench.files == ["a"])
+  }
+
   /// The answer came while the task ran: what its transfer leaves goes on from the other URL.
   @Test func anotherURLForARunningTaskGoesOnWithTheBytes() throws {
     let (body, gate) = (Array(repeating: UInt8(7), count: 2 << 20), AnswerGate())
@@ -577,6 +629,18 @@ import Testing
     bench.clock.advance(.seconds(60))
     try bench.finish(other)
     #expect(try bench.state(other) == .finished)
+  }
+
+  /// It is another file than the program expects. Trying it for ever would not make it shorter.
+  @Test func moreBytesThanExpectedEndTheTaskAtTheSecondAttempt() throws {
+    bench.answer("a", unframed(3000))
+    let task = try bench.add("a") { $0.expectedBytes = 2000 }
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    #expect(try bench.ledger.task(task)?.code == "size-mismatch")
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "size-mismatch")
+    #expect(bench.files.isEmpty)
   }
 
   @Test func aRuleTakesWhatHasNoEnd() throws {

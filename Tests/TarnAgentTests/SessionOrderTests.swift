@@ -2,12 +2,12 @@ import Foundation
 import TarnCore
 import TarnCrypto
 import TarnEngine
-import TarnLedger
 import TarnRuntime
 import TestSupport
 import Testing
 
 @testable import TarnAgent
+@testable import TarnLedger
 
 /// Orders to a running task, and what its quotas, times and places come to.
 @Suite struct SessionOrderTests {
@@ -132,6 +132,28 @@ import Testing
     gate.open()
     #expect(throws: LedgerFailure.self) { try bench.session.ended(task, .stopped) }
     #expect(bench.session.running == 0)
+  }
+
+  /// Another task's row cannot be read for a while, and so nobody knows how much room is left.
+  @Test func aBeginningThatCannotBeCountedHoldsNoPlace() throws {
+    let other = try bench.beginLarge("other")
+    var settings = SessionSettings()
+    settings.quota = SessionQuota()
+    settings.quota?.bytes = 10_000_000
+    try bench.session.set(settings, nil)
+    func change(_ request: String) throws {
+      try bench.ledger.read { connection throws(LedgerFailure) in
+        try connection.run("UPDATE tasks SET request = \(request) WHERE number = \(other)")
+      }
+    }
+    try change("'damaged' || request")
+    let task = try bench.add("a")
+    #expect(throws: LedgerFailure.self) { try bench.session.advance() }
+    #expect(bench.session.running == 0)
+    #expect(try bench.state(task) == .running)
+    try change("replace(request, 'damaged', '')")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished)
   }
 
   @Test func aRequestThatMayDoSomethingTwiceIsAskedAbout() throws {

@@ -74,7 +74,7 @@ import Testing
     #expect(try sessions.order(SessionOrder(.close), "s").wasSo)
   }
 
-  /// Who comes with a number of the session before gets all that there is.
+  /// Who comes with a number of the session before gets all that there is, and acknowledges nothing of it.
   @Test func aSessionThatWasMadeAnewShowsAllItsEvents() throws {
     _ = try sessions.open("s", nil, isUpdate: false)
     var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
@@ -88,6 +88,32 @@ import Testing
     #expect(try sessions.events(of: "s", after: .max, limit: 9).events.isEmpty)
     let (page, passed) = try sessions.next(of: "s", after: last + 1, limit: 9)
     #expect(page.events.count == all.count && passed == 0)
+    // And acknowledges nothing that it has not seen.
+    var order = SessionOrder(.acknowledge)
+    order.number = last + 1
+    #expect(failure { try sessions.order(order, "s") }?.code == "no-such-event")
+    #expect(try sessions.show("s").acknowledged == 0)
+    order.number = last
+    #expect(try sessions.order(order, "s").wasSo == false && sessions.show("s").acknowledged == last)
+    order.number = .max
+    #expect(try sessions.order(order, "s").wasSo)
+  }
+
+  /// A batch has up to 1,000 lines. Nothing of it is added.
+  @Test func aRefusedBatchNamesItsLine() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    let good = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    var (named, bad) = (good, good)
+    named.url = "http://me:secret@127.0.0.1:1/a"
+    bad.digest = "sha256:12"
+    let first = failure { try sessions.add([named, good], to: "s") }
+    #expect(first?.code == "url-refused" && first?.message.hasPrefix("line 1: a URL with a name") == true)
+    let last = failure { try sessions.add([good, good, bad], to: "s") }
+    #expect(last?.code == "digest-refused" && last?.message.hasPrefix("line 3: sha256:12: ") == true)
+    // There is no doubt about a single one, which may be no line where it was written.
+    let alone = failure { try sessions.add([bad], to: "s") }
+    #expect(alone?.message.hasPrefix("sha256:12: ") == true)
+    #expect(try sessions.show("s").tasks.isEmpty)
   }
 
   @Test func aSessionIsForgottenBesideWhoListsIt() throws {

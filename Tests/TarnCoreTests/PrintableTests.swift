@@ -41,8 +41,8 @@ import Testing
       case UInt8(ascii: "t"): plain.append(9)
       case UInt8(ascii: "\\"): plain.append(92)
       case UInt8(ascii: "x"):
-        guard let high = rest.popFirst().flatMap(Digest.value(ofHexDigit:)),
-          let low = rest.popFirst().flatMap(Digest.value(ofHexDigit:))
+        guard let high = rest.popFirst().flatMap(\.hexDigitValue),
+          let low = rest.popFirst().flatMap(\.hexDigitValue)
         else { return nil }
         plain.append(high << 4 | low)
       default: return nil

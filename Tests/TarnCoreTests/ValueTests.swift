@@ -175,6 +175,7 @@ import Testing
     ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1", "[2001:db8:0:1:1:1:1:1]"),
     ("::ffff:127.0.0.1", "::ffff:7f00:1", "[::ffff:7f00:1]"), ("1::", "1::", "[1::]"),
     ("::", "::", "[::]"), ("10.0.0.1", "10.0.0.1", "10.0.0.1"), ("x_1.a-b", "x_1.a-b", "x_1.a-b"),
+    ("0xBuild", "0xbuild", "0xbuild"), ("ci.0xg", "ci.0xg", "ci.0xg"),
   ]) func hostsHaveOneForm(written: String, text: String, inURL: String) {
     #expect(HostName(written)?.text == text && HostName(written)?.inURL == inURL)
   }
@@ -183,6 +184,6 @@ import Testing
     "", ".", "a..b", "h:80", "[::1]:80", "[h]", "u@h", "a/b", "*.h", "a b", "b\u{FC}cher", "fe80::1%eth0",
     "1:2",
     "::1::2", ":::", "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7::8", "12345::", "+1::", "-0::", "1.2.3.4::",
-    "::1.2.3.256", "127.1", "0x7f.0.0.1", "0x7f000001", "127.0.0.01",
+    "::1.2.3.256", "127.1", "0x7f.0.0.1", "0x7f000001", "127.0.0.01", "a.0x", "0xBad",
   ]) func otherTextsAreNoHosts(written: String) { #expect(HostName(written) == nil) }
 }

@@ -290,6 +290,44 @@ import Testing
     #expect(report.isInSync)
   }
 
+  /// It lies in the trash, and its directory cannot be made durable.
+  @Test func aDeletionThatFailsHalfwayHasItsNameInTheTrash() throws {
+    let world = try filled(40)
+    unlist(0..<1, world)
+    world.folder.fail(.syncRemoval)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["input-output-error"] && report.counts.deleted == 0)
+    #expect(world.trash == ["text 0"] && world.ledger.contents.trash.isEmpty)
+    #expect(try world.run().isInSync)
+    let trash = world.ledger.contents.trash.values
+    #expect(trash.map(\.path) == [name(0).path] && trash.map(\.reason) == [.deleted])
+    #expect(trash.map(\.isOwn) == [true])
+    let ledger = world.ledger.contents
+    #expect(ledger.rows.count == 39 && ledger.intents.isEmpty && ledger.problems.isEmpty)
+  }
+
+  @Test func onlyWhatIsDeletedIsAnOwnWrite() throws {
+    let world = try filled(40)
+    unlist(0..<1, world)
+    let own = OwnWrites()
+    world.ownWrites = own
+    world.folder.fail(.remove)
+    try world.run()
+    #expect(own.isOwn(name(0).path) { _ in nil } == false)
+    #expect(try world.run().counts.deleted == 1)
+    #expect(own.isOwn(name(0).path) { _ in nil } == true)
+  }
+
+  @Test func whatIsApprovedIsAnOwnWrite() throws {
+    let world = try filled(20)
+    unlist(0..<5, world)
+    let own = OwnWrites()
+    world.ownWrites = own
+    let id = try #require(try world.run().held?.id)
+    #expect(try world.approval.run(plan: id).deleted == 5)
+    #expect(own.isOwn(name(4).path) { _ in nil } == true)
+  }
+
   @Test func aFileEditedBeforeItsDeletionStays() throws {
     let world = try filled(40)
     unlist(0..<1, world)

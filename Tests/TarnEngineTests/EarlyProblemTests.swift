@@ -141,7 +141,10 @@ import Testing
   @Test func whatADuplicateBringsIsNoProblem() throws {
     wantMissing("a")
     let gate = wantSlow()
-    guard case .entry(var duplicate) = world.items[0] else { return }
+    guard case .entry(var duplicate) = world.items[0] else {
+      Issue.record("the first item is no entry")
+      return
+    }
     duplicate.digests = [world.digest("text of slow")]
     duplicate.size = 12
     world.items[0] = .entry(duplicate)

@@ -136,6 +136,33 @@ import Testing
     #expect(try world.run().isInSync)
   }
 
+  /// Its first bytes fail to be written, and more of what may be a page comes after.
+  @Test(arguments: [MemoryFolder.Call.makePartial, .append])
+  func afterAFailedWriteNothingIsWritten(_ call: MemoryFolder.Call) throws {
+    let world = World()
+    world.policy.retries = 0
+    world.add(world.bareEntry("a.iso"))
+    let body = "ID3\u{4}\u{0}" + String(repeating: "sound ", count: 5000)
+    var answer = FakeAnswer(etag: "\"1\"", body: body.bytes)
+    let gate = AnswerGate()
+    answer.pause = (1000, gate)
+    world.server.answer(World.host + "a.iso", answer)
+    world.folder.fail(call, with: FolderFailure(.permission, "as told"))
+    let folder = world.folder
+    world.server.onRequest { _ in
+      _ = try? WorkerThread.start(name: "look") {
+        _ = isSoInTime { folder.count(call) > 0 }
+        gate.open()
+      }
+    }
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["permission-denied"])
+    #expect(world.files.isEmpty && world.server.requests.count == 1)
+    world.server.onRequest(nil)
+    #expect(try world.run().isInSync)
+    #expect(world.text("a.iso") == body)
+  }
+
   // MARK: The ledger
 
   /// Everything that a pass does: fetch, update, restore, replace, adopt, delete.

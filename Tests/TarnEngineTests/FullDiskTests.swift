@@ -142,7 +142,7 @@ import Testing
     _ = engine.start(SingleDownload(path, url: "http://h/a"), with: ports, observer: NoResponses()) {
       outcome in ended.change { $0 = outcome }
     }
-    let outcome = ended.wait { $0 }
+    let outcome = ended.wait(atMost: .seconds(300)) { $0 }
     guard case .failed(let code, _) = outcome else {
       Issue.record("it has not failed")
       return

@@ -59,7 +59,10 @@ import Testing
     answer.honoursRanges = false
     world.server.answer(World.host + "a", answer)
     world.server.put(World.host + "other", Self.text.bytes, etag: "\"3\"")
-    guard case .entry(var entry) = world.items.removeLast() else { return }
+    guard case .entry(var entry) = world.items.removeLast() else {
+      Issue.record("the last item is no entry")
+      return
+    }
     entry.sources.append(Source(url: World.host + "other"))
     world.add(entry)
     #expect(try world.run().isInSync)

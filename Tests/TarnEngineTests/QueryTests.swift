@@ -488,6 +488,29 @@ import Testing
     #expect(try status(world).problems.isEmpty)
   }
 
+  /// What a window once brought, a list restores by now: nothing says that it stays as the user left it.
+  @Test func aMirrorThatFollowsAListNowIsNoWindow() throws {
+    let world = World()
+    world.end = FeedEnd(format: WindowFormat.rss.rawValue, isComplete: false, incompleteReason: "a window")
+    let url = World.host + "a.mp3"
+    world.server.put(url, "ID3 bytes".bytes, etag: nil)
+    world.items = [.enclosure(Enclosure(title: "a".bytes, sources: [Source(url: url)]))]
+    try world.run()
+    #expect(Array(world.files.keys) == ["a.mp3"])
+    world.folder.delete("a.mp3".path)
+    #expect(try verify(world).leavesLocalChanges && status(world).problems.isEmpty)
+    #expect(try explain(world, "a.mp3").summary.hasSuffix("--local-changes keep leaves it so"))
+    world.end = FeedEnd(format: "test list", isComplete: true)
+    world.items = []
+    world.want("a.mp3", "ID3 bytes")
+    try world.run()
+    world.folder.delete("a.mp3".path)
+    #expect(try explain(world, "a.mp3").hint == "tarn sync m")
+    #expect(try !verify(world).leavesLocalChanges)
+    #expect(try status(world).problems.map(\.code) == ["missing"])
+    #expect(try world.run().counts.restored == 1)
+  }
+
   @Test func verifyingTwiceStillSaysDamaged() throws {
     let world = try filled(3)
     damage(world, "f11")

@@ -211,19 +211,19 @@ import Testing
     world.ledger.beforeApply { changes in
       guard changes.contains(where: { if case .row = $0 { true } else { false } }) else { return }
       isPublished.open()
-      mayFail.wait()
+      try? mayFail.waitOrThrow()
     }
     world.folder.delete("a".path)
     let repair = try world.beginRepair([itself("a")])
-    isPublished.wait()
+    try isPublished.waitOrThrow()
     // Its thread is busy while the failure and what is submitted come.
     let (isBusy, mayGoOn) = (Gate(), Gate())
     world.engine.follow { _ in
       isBusy.open()
-      mayGoOn.wait()
+      try? mayGoOn.waitOrThrow()
       return nil
     }
-    isBusy.wait()
+    try isBusy.waitOrThrow()
     for number in 1...50 {
       world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
     }
@@ -403,10 +403,10 @@ import Testing
     world.folder.beforeInstall { path in
       guard path == "new".path else { return }
       isThere.open()
-      mayGoOn.wait()
+      try? mayGoOn.waitOrThrow()
     }
     let pass = try world.begin()
-    isThere.wait()
+    try isThere.waitOrThrow()
     // As it will be.
     world.folder.write("new".path, "text of new".bytes)
     let repair = try world.repairBeside([itself("new")])
@@ -491,10 +491,10 @@ import Testing
       let isEnd = changes.contains { if case .fact(.ended, _) = $0 { true } else { false } }
       guard isEnd, !records.isOpen else { return }
       records.open()
-      goesOn.wait()
+      try? goesOn.waitOrThrow()
     }
     both.big.open()
-    records.wait()
+    try records.waitOrThrow()
     both.slow.open()
     #expect(try both.repair.wait().report.counts.restored == 1)
     goesOn.open()
@@ -682,10 +682,10 @@ import Testing
         )
       else { return }
       isDeleting.open()
-      mayDelete.wait()
+      try? mayDelete.waitOrThrow()
     }
     let pass = try world.begin()
-    isDeleting.wait()
+    try isDeleting.waitOrThrow()
     world.ledger.beforeApply(nil)
     world.folder.delete("a".path)
     #expect(try world.repairBeside([itself("a")]).report.counts.restored == 1)

@@ -96,7 +96,7 @@ import Testing
     world.folder.beforeInstall { path in
       guard path == "a".path, !renames.isOpen else { return }
       renames.open()
-      goesOn.wait()
+      try? goesOn.waitOrThrow()
     }
     for (name, text) in [("a", "another a"), ("index", "text of index"), ("new", "text of new")] {
       world.want(name, text)
@@ -106,7 +106,7 @@ import Testing
     world.server.script(World.host + "a", [FakeAnswer(body: "text of a".bytes)])
     world.folder.delete("a".path)
     let repair = try world.beginRepair([itself("a")])
-    renames.wait()
+    try renames.waitOrThrow()
     world.server.clearRequests()
     list.open()
     world.await { requests(of: "new", world) == 1 }
@@ -149,11 +149,11 @@ import Testing
       let isRow = changes.contains { if case .row(let row) = $0 { row.path == "a".path } else { false } }
       guard isRow, !records.isOpen else { return }
       records.open()
-      goesOn.wait()
+      try? goesOn.waitOrThrow()
     }
     world.folder.delete("a".path)
     let first = try world.beginRepair([itself("a")])
-    records.wait()
+    try records.waitOrThrow()
     #expect(world.text("a") == "text of a")
     world.folder.delete("a".path)
     world.folder.delete("b".path)
@@ -292,10 +292,10 @@ import Testing
     let (isBusy, mayGoOn) = (Gate(), Gate())
     world.engine.follow { _ in
       isBusy.open()
-      mayGoOn.wait()
+      try? mayGoOn.waitOrThrow()
       return nil
     }
-    isBusy.wait()
+    try isBusy.waitOrThrow()
     let (thread, answer) = (Locked<ThreadState?>(nil), Locked<PassSteering.Answer?>(nil))
     let order = try WorkerThread.start(name: "order") {
       thread.withLock { $0 = .current }

@@ -265,5 +265,7 @@ private final class Answers: Sendable {
   }
 
   /// Once all have come: a pass may be over before its last answer is read.
-  var all: [PassSteering.Answer] { state.wait { $0.running == 0 ? $0.answers : nil } }
+  var all: [PassSteering.Answer] {
+    state.wait(atMost: .seconds(300)) { $0.running == 0 ? $0.answers : nil } ?? []
+  }
 }

@@ -99,6 +99,14 @@ import Testing
     #expect(parse(#"<metalink xmlns="urn:other"/>"#).failure?.code == "feed-not-recognised")
   }
 
+  @Test func readsTheEncodingThatItDeclares() {
+    let text = Self.document("<file name=\"\u{FC}\"><url>https://c.example/b</url></file>")
+    let bytes = text.replacing("UTF-8", with: "ISO-8859-1").unicodeScalars.map { UInt8($0.value) }
+    #expect(parse(bytes).names == ["ü"] && parse(bytes).isComplete)
+    // The same bytes are no UTF-8.
+    #expect(parse(text.unicodeScalars.map { UInt8($0.value) }).failure?.code == "feed-malformed")
+  }
+
   @Test func limitsText() {
     let text = Self.document(
       "<file name=\"a\"><hash type=\"x\">\(String(repeating: "a", count: 70_000))</hash></file>")

@@ -33,6 +33,42 @@ import Testing
     }
   }
 
+  /// What only begins like a comment or a CDATA section hides no tag.
+  @Test(arguments: ["<!---><![CDATA[-->", "<!-->--><!-->]]>-->"])
+  func noCommentHidesATag(_ comment: String) {
+    let file = "<url>https://c.example/b</url></file>"
+    for (count, message) in [(1001, "a tag has more than 1000 attributes"), (900, nil)] as [(Int, String?)] {
+      let text = MetalinkTests.document("\(comment)<file name=\"b\"\(Self.attributes(count))>\(file)")
+      let outcome = parse(text)
+      #expect(outcome.failure?.message == message)
+      #expect(outcome.names == (message == nil ? ["b"] : []))
+    }
+  }
+
+  /// In UTF-7 these are tags.
+  @Test func noEncodingThatIsDeclaredHidesATag() {
+    let text = MetalinkTests.document(
+      "+ADw-file name='b'\(Self.attributes(1001))+AD4-+ADw-url+AD4-https://c.example/b+ADw-/url+AD4-+ADw-/file+AD4-"
+    )
+    let outcome = parse(text.replacing("UTF-8", with: "UTF-7"))
+    #expect(outcome.failure == nil && outcome.names.isEmpty)
+  }
+
+  /// The comment is `<metalink` to who reads bytes.
+  @Test func noWideLettersHideATag() {
+    let start = "<?xml version='1.0'?><!-- \u{6D3C}\u{7465}\u{6C61}\u{6E69}\u{206B} -->"
+    for (count, message) in [(1001, "a tag has more than 1000 attributes"), (900, nil)] as [(Int, String?)] {
+      let text =
+        start + "<metalink xmlns='\(Metalink.namespace)'><file name='b'\(Self.attributes(count))>"
+        + "<url>https://c.example/b</url></file></metalink>"
+      let bytes = text.utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+      let outcome = parse(bytes)
+      #expect(outcome.failure?.message == message)
+      #expect(outcome.names == (message == nil ? ["b"] : []))
+      #expect(parse([0xEF, 0xBB, 0xBF] + bytes).failure?.message == "the XML has a zero byte")
+    }
+  }
+
   @Test(arguments: [1, 7, 1 << 20]) func whatIsNoTagIsNotCounted(step: Int) {
     let signs = String(repeating: "<a =\"='", count: 1200)
     let text = Self.feed(

@@ -38,6 +38,11 @@ import Testing
     #expect(one.isSameOrigin(as: URLReference("HTTPS://host/b")))
     #expect(!one.isSameOrigin(as: URLReference("http://host/b")))
     #expect(!one.isSameOrigin(as: URLReference("https://host:444/b")))
+    #expect(one.isSameOrigin(as: URLReference("https://host.:/b")))
+    let six = URLReference("http://[::1]:8080/a")
+    #expect(six.isSameOrigin(as: URLReference("http://[0:0:0:0:0:0:0:1]:8080/b")))
+    #expect(!six.isSameOrigin(as: URLReference("http://[::1]/b")))
+    #expect(URLReference("file:/a").isSameOrigin(as: URLReference("file:///b")))
   }
 
   /// What is called plain comes to itself by the long way, too, and may be fetched from whatever the document's own URL is.

@@ -251,7 +251,7 @@ import Testing
     for _ in 0..<100 { try partial.append(part) }
     let length = partial.length
     partial.close()
-    done.wait()
+    try done.waitOrThrow()
     thread.join()
     #expect(length == 10_000_000)
     #expect(highest.withLock { $0 } <= length)

@@ -440,9 +440,9 @@ import Testing
     #expect(try ledger.name(path("c")) == three)
     #expect(try ledger.placedNames().map(\.path) == [path("a"), path("b")])
     three.rule = .titleDate
-    try ledger.apply([.name(three), .dropName(one.path), .row(row(path("c")))])
+    try ledger.apply([.name(three), .dropRow(one.path), .row(row(path("c")))])
     #expect(try ledger.name(path("c"))?.rule == .titleDate)
-    #expect(try ledger.name(path("b")) == nil)
+    #expect(try ledger.name(path("b")) == one)
     #expect(try ledger.placedNames().map(\.path) == [path("a"), path("c")])
     #expect(try ledger.placedNames().map { $0.date?.nanoseconds } == [90, nil])
     #expect(try ledger.placedNames().map(\.first.nanoseconds) == [50, 50])

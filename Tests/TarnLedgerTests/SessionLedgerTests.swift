@@ -353,6 +353,60 @@ import Testing
     #expect(task.state == .waiting && task.fresh == Timestamp(nanoseconds: 5) && task.life == nil)
   }
 
+  /// In a ledger of version 5 the last answer need not be the one that brought the file.
+  @Test func theFileOfAnOlderLedgerHasNoValidators() throws {
+    let file = try DatabaseFile(directory: scratch.path, name: DatabaseFile.ledger)
+    let old = Schema(steps: Array(Schema.session.steps.prefix(5)))
+    let digest = Digest(.sha256, padding: [1])
+    do {
+      let connection = try LedgerOpener(file: file, schema: old).openWriter()
+      try connection.run(
+        """
+        INSERT INTO tasks (state, rank, position, url, destination, request, attempts, added, digest, response, file)
+        VALUES ('finished', 1, 1, 'https://h/a', '/tmp/a', '{"url":"https://h/a","to":"/tmp/a"}', 0, 5,
+          '\(digest.labelled)', '{"status":200,"url":"https://h/a","lastModified":"then"}', '1 2 3 4 5')
+        """)
+    }
+    let ledger = try open()
+    let row = try #require(try ledger.finished(1))
+    #expect(row.digest == digest && row.identity.inode == 2 && row.lastModified == nil)
+    #expect(try ledger.response(1)?.lastModified == "then")
+  }
+
+  /// Values of one type in each other's columns would be read back all the same.
+  @Test func aTaskIsStoredUnderTheNamesOfItsColumns() throws {
+    let ledger = try open()
+    _ = try ledger.add([request("a") { ($0.priority, $0.group, $0.key) = (.high, "g", "k") }], terms)
+    func time(_ number: Int64) -> Timestamp { Timestamp(nanoseconds: number) }
+    var task = try #require(try ledger.task(1))
+    (task.state, task.path, task.bytes, task.digest) = (.waiting, "/tmp/p", 11, "sha256:d")
+    (task.code, task.message, task.attempts) = ("code", "message", 12)
+    (task.nextAttempt, task.ended, task.fresh) = (time(13), time(14), time(15))
+    task.life = TaskLife(whole: 16, stall: -17)
+    task.file = FileIdentity(device: 1, inode: 2, size: 3, modified: time(4), changed: time(5))
+    task.origin = FileOrigin(url: "https://o/a", etag: "tag", lastModified: "then")
+    (task.directory, task.movedFrom, task.disk, task.wish) = (UInt64.max, "/tmp/from", "disk", .suspend)
+    let written = task
+    try ledger.update(1) { _ in (written, []) }
+    ledger.close()
+    let again = try open()
+    #expect(try again.task(1) == written)
+    again.close()
+    let file = try DatabaseFile(directory: scratch.path, name: DatabaseFile.ledger)
+    let connection = try LedgerOpener(file: file, schema: .session).openWriter()
+    let stored = try connection.first(
+      """
+      SELECT json_array(url, destination, added, state, path, bytes, digest, code, message, attempts, due, ended, fresh,
+        whole, stall, file, json_extract(origin, '$.url'), directory, moved_from, disk, rank, task_group, client_key) FROM tasks
+      """
+    ) { row throws(LedgerFailure) in try row.text(0) }
+    let expected = [
+      #"["https://h/a","/tmp/a",1700000000000000000,"waiting","/tmp/p",11,"sha256:d","code","message",12,13,14,15"#,
+      #"16,-17,"1 2 3 4 5","https://o/a",-1,"/tmp/from","disk",0,"g","k"]"#,
+    ]
+    #expect(stored == expected.joined(separator: ","))
+  }
+
   // MARK: What the engine records
 
   @Test func aPartialFileIsKeptWithWhatProvesIt() throws {

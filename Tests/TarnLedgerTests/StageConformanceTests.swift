@@ -38,6 +38,18 @@ import Testing
     #expect(try stage.entries().next() == nil)
   }
 
+  /// What is dropped can be read on, and does not mix with what comes then.
+  @Test(arguments: Subject.allCases) func aCursorOutlivesWhatIsDropped(_ subject: Subject) throws {
+    let stage = try make(subject)
+    let actions = ["a", "b"].map { Action(.fetch, phase: .payload, path: path($0), entry: entry(path($0))) }
+    for action in actions { try stage.add(action) }
+    let former = try stage.actions()
+    try stage.clear()
+    try stage.add(actions[1])
+    #expect(try former.drain() == actions)
+    #expect(try stage.actions().drain() == [actions[1]])
+  }
+
   @Test(arguments: Subject.allCases) func entriesComeByPathThenInTheirOrder(_ subject: Subject) throws {
     let stage = try make(subject)
     var random = Seeded(5)

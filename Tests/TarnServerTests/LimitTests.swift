@@ -180,7 +180,7 @@ import Testing
     }
     let first = RawClient(stage.everyone)
     first.get("/v1/status")
-    stage.agent.arrived.wait()
+    try stage.agent.arrived.waitOrThrow()
     #expect(RawClient(stage.everyone).request("GET", "/v1/status")?.status == 503)
     let steering = stage.raw
     steering.get("/v1/status")
@@ -233,7 +233,7 @@ import Testing
     }
     let first = stage.raw
     first.get("/v1/status")
-    stage.agent.arrived.wait()
+    try stage.agent.arrived.waitOrThrow()
     let second = stage.raw.request("GET", "/v1/status")
     #expect(second?.status == 503)
     #expect(code(second) == "busy")
@@ -251,7 +251,7 @@ import Testing
     }
     let first = stage.raw
     first.get("/v1/status")
-    stage.agent.arrived.wait()
+    try stage.agent.arrived.waitOrThrow()
     let order = #"{"verb":"pause","target":{"mirror":"m"}}"#
     let gone = stage.raw
     let halfGone = stage.raw

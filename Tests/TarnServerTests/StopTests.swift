@@ -19,7 +19,7 @@ import Testing
         return true
       }
     }
-    seen.wait()
+    try seen.waitOrThrow()
     let kept = stage.raw
     #expect(kept.request("GET", "/v1/status")?.status == 200)
     let stopping = try Aside { server.stop() }
@@ -37,7 +37,7 @@ import Testing
     let (path, server) = (stage.path, stage.server)
     let idle = stage.raw
     let asking = try Aside { try Stage.client(path).reload() }
-    stage.agent.arrived.wait()
+    try stage.agent.arrived.waitOrThrow()
     let stopping = try Aside { server.stop() }
     // It has begun to stop when it closes this one.
     #expect(idle.readToEnd() == "")
@@ -51,7 +51,7 @@ import Testing
     let stage = try Stage(gate: gate) { $0.stopping = .milliseconds(50) }
     let client = stage.raw
     client.get("/v1/status")
-    stage.agent.arrived.wait()
+    try stage.agent.arrived.waitOrThrow()
     stage.server.stop()
     #expect(client.readToEnd() == "")
     gate.open()

@@ -130,7 +130,7 @@ import Testing
     stage.agent.state.withLock { $0.endless = detail }
     let client = stage.raw
     client.get("/v1/events/stream?after=c0")
-    stage.agent.unsubscribed.wait()
+    try stage.agent.unsubscribed.waitOrThrow()
     let handedOut = stage.agent.state.withLock { $0.handedOut }
     // The kernel's buffer, what the channel holds before it says that it is full, and some pages: not a megabyte.
     #expect(handedOut * 4_000 < 1 << 20)
@@ -148,7 +148,7 @@ import Testing
         return true
       }
     }
-    stage.agent.unsubscribed.wait()
+    try stage.agent.unsubscribed.waitOrThrow()
     #expect(stage.agent.subscribers == 0)
   }
 
@@ -170,7 +170,7 @@ import Testing
         return true
       }
     }
-    seen.wait()
+    try seen.waitOrThrow()
     client.end()
     #expect(try following.value() == "c1")
   }

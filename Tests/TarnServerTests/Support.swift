@@ -41,7 +41,7 @@ final class FakeAgent: AgentPort {
 
   private func note(_ text: String) throws(ControlFailure) {
     arrived.open()
-    gate?.wait()
+    try? gate?.waitOrThrow()
     let failure = state.withLock { state in
       state.asked.append(text)
       return state.failure
@@ -205,7 +205,10 @@ final class Aside<Value: Sendable>: Sendable {
     }
   }
 
-  func value() throws -> Value { try result.wait { $0 }.get() }
+  func value() throws -> Value {
+    guard let result = result.wait(atMost: .seconds(300), for: { $0 }) else { throw ClosedGate() }
+    return try result.get()
+  }
 }
 
 enum Program {

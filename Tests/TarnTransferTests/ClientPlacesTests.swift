@@ -45,7 +45,7 @@ final class ClientLine {
   func giveBack(_ taken: some Sequence<Taken>) { for one in taken { leave(one.id) } }
   func remove(_ id: Int) -> Bool { line.remove(id) }
   func note(_ id: Int, isStream: Bool, isNew: Bool) { line.heard(id, isStream: isStream, isNew: isNew) }
-  func meet(_ trouble: StreamLimit.Trouble, _ id: Int) { line.meet(trouble, id) }
+  func meetTrouble(_ id: Int) { line.meetTrouble(id) }
 
   func outgrow(_ id: Int) -> Hold? { line.outgrow(id) }
 }
@@ -192,10 +192,24 @@ final class ClientLine {
     #expect(streams(line.takeAll()) == 63)
   }
 
-  /// Who wants one thing at a time gets that.
-  @Test(arguments: [(1, 6), (6, 1)]) func onePlaceIsForOne(total: Int, perHost: Int) {
+  /// One place is one connection, whose streams take no more than that.
+  @Test(arguments: [(1, 6), (6, 1), (1, 1)]) func theOnlyPlaceHasStreams(total: Int, perHost: Int) {
     let line = streaming(total: total, perHost: perHost)
-    #expect(line.takeAll().map(\.hold) == [Hold.small])
+    let taken = line.takeAll()
+    #expect(streams(taken) == 64 && taken.count == 64)
+  }
+
+  /// Streams of its client would keep it from their place as long as there are any.
+  @Test func anUrgentOneGetsThePlaceOfStreams() {
+    let line = streaming(perHost: 1)
+    let taken = line.takeAll()
+    line.add(1000, to: "a", isUrgent: true)
+    line.giveBack(taken.dropLast())
+    #expect(line.takeNext() == nil)
+    line.giveBack(taken.suffix(1))
+    #expect(line.takeNext()?.id == 1000)
+    line.leave(1000)
+    #expect(streams(line.takeAll()) == 64)
   }
 
   @Test func withoutStreamsUnknownOnesCountAsLarge() {
@@ -265,41 +279,40 @@ final class ClientLine {
     #expect(line.takeAll().map(\.hold) == [Hold.small, .small])
   }
 
-  /// Until nobody is there.
-  @Test(arguments: [true, false]) func anOverloadedHostHasConnections(hadStreams: Bool) throws {
-    let line = hadStreams ? streaming(perHost: 2) : ClientLine(perHost: 2)
-    if !hadStreams { for id in 0..<300 { line.add(id, to: "a", as: .short) } }
-    let first = line.takeAll()
-    line.meet(.overload, try #require(first.first).id)
-    line.note(try #require(first.last).id, isStream: true, isNew: false)
-    line.giveBack(first)
+  /// Down to the number of connections. With answers they become more again.
+  @Test func troubleLeavesFewerStreams() throws {
+    let line = streaming(perHost: 6, [(.short, 1000)])
     var held = line.takeAll()
-    #expect(held.count == 2)
-    while !held.isEmpty {
-      line.giveBack(held)
-      held = line.takeAll()
-    }
-    for id in 1000..<1300 { line.add(id, to: "a", as: .short) }
-    let again = line.takeAll()
-    line.note(try #require(again.first).id, isStream: true, isNew: false)
-    line.giveBack(again)
-    #expect(streams(line.takeAll()) == 64)
-  }
-
-  /// One fault of a server's own leaves half as many, and so few that places would do as well are none.
-  @Test func faultsLeaveFewerStreams() throws {
-    let line = streaming(perHost: 6)
-    var held = line.takeAll()
-    for most in [32, 16, 8] {
+    for most in [32, 16, 8, 6, 6] {
       // All that was under way tells of the same.
-      for one in held { line.meet(.fault, one.id) }
+      for one in held { line.meetTrouble(one.id) }
       line.giveBack(held)
       held = line.takeAll()
       #expect(held.count == most && streams(held) == most)
     }
-    line.meet(.fault, try #require(held.first).id)
-    line.giveBack(held)
-    #expect(line.takeAll().map(\.hold) == Array(repeating: .small, count: 6))
+    for most in 7..<40 {
+      for one in held { line.note(one.id, isStream: true, isNew: false) }
+      line.giveBack(held)
+      held = line.takeAll()
+      #expect(held.count == most && streams(held) == most)
+    }
+  }
+
+  /// They were let in before it was halved, when others of them had ended long since.
+  @Test func laterTroubleOfTheSameGenerationHalvesNothing() {
+    let line = streaming(perHost: 6)
+    let old = line.takeAll()
+    line.meetTrouble(old[0].id)
+    line.giveBack(old.prefix(40))
+    var new = line.takeAll()
+    #expect(new.count == 8)
+    for _ in 0..<5 {
+      line.giveBack(new)
+      new = line.takeAll()
+    }
+    for one in old.suffix(24) { line.meetTrouble(one.id) }
+    line.giveBack(old.suffix(24))
+    #expect(line.takeAll().count + new.count == 32)
   }
 
   /// Whatever happens: limits hold, nobody who may go waits, and what has left frees what it held.
@@ -320,7 +333,7 @@ final class ClientLine {
       case 3:
         if let one { line.note(held[one].id, isStream: random.below(8) != 0, isNew: random.below(8) == 0) }
       case 4:
-        if let one, random.below(8) == 0 { line.meet(random.chance(50) ? .fault : .overload, held[one].id) }
+        if let one, random.below(8) == 0 { line.meetTrouble(held[one].id) }
       case 5:
         guard let index = held.firstIndex(where: { $0.hold == .stream }) else { break }
         let one = held.remove(at: index)
@@ -351,51 +364,66 @@ final class ClientLine {
 }
 
 @Suite struct StreamLimitTests {
+  /// Lets all streams be answered.
+  private func answerAll(_ limit: inout StreamLimit) {
+    let running = limit.most
+    for _ in 0..<running { limit.answered(isNew: false, running: running) }
+  }
+
   /// With each answer while all streams are taken.
-  @Test func growsUntilAnotherConnectionTells() {
+  @Test func growsWithEachAnswerAtFirst() {
     var limit = StreamLimit()
     limit.answered(isNew: false, running: 63)
     #expect(limit.most == 64)
     for _ in 0..<40 { limit.answered(isNew: false, running: limit.most) }
     #expect(limit.most == 104)
-    for _ in 0..<100 { limit.answered(isNew: false, running: 50) }
-    limit.answered(isNew: true, running: 104)
-    limit.answered(isNew: false, running: 104)
-    #expect(limit.most == 104)
-    var other = StreamLimit()
-    for _ in 0..<1000 { other.answered(isNew: false, running: other.most) }
-    #expect(other.most == StreamLimit.last)
+    for _ in 0..<1000 { limit.answered(isNew: false, running: limit.most) }
+    #expect(limit.most == StreamLimit.last)
   }
 
-  /// What is under way by a connection that ends has to be asked for again.
-  @Test func connectionsHaveToLast() {
+  /// It may be there for the streams of another mirror, or in the place of one that ended.
+  @Test func anotherConnectionIsNoTrouble() {
     var limit = StreamLimit()
-    for _ in 0..<62 { limit.answered(isNew: false, running: 64) }
-    let before = limit.most
-    limit.answered(isNew: true, running: before)
-    #expect(limit.most == before / 2)
-    for _ in 0..<before { limit.ended() }
-    for _ in 0..<200 { limit.answered(isNew: false, running: 10) }
-    limit.answered(isNew: true, running: 10)
-    #expect(limit.most == before / 2)
-    // Who rested may have lost it meanwhile.
-    limit.rested()
-    limit.answered(isNew: true, running: 1)
-    #expect(limit.most == before / 2)
+    for _ in 0..<20 { limit.answered(isNew: false, running: limit.most) }
+    limit.answered(isNew: true, running: 84)
+    #expect(limit.most == 84)
+    limit.answered(isNew: true, running: 84)
+    #expect(limit.most == 84)
+    for _ in 0..<82 { limit.answered(isNew: false, running: 84) }
+    #expect(limit.most == 85)
+    answerAll(&limit)
+    #expect(limit.most == 86)
   }
 
-  @Test func aWaveCountsOnce() {
+  /// As a congestion window: half at once, then one more with each round.
+  @Test func growsAgainAfterTrouble() {
     var limit = StreamLimit()
-    for _ in 0..<3 { limit.meet(.fault, running: 64) }
+    limit.meetTrouble(of: 0, fewest: 6)
     #expect(limit.most == 32)
-    for _ in 0..<63 { limit.ended() }
-    limit.meet(.fault, running: 30)
-    #expect(limit.most == 32)
-    limit.ended()
-    limit.meet(.fault, running: 30)
-    #expect(limit.most == 16)
-    for _ in 0..<30 { limit.ended() }
-    limit.meet(.overload, running: 10)
-    #expect(limit.most == 0)
+    for round in 1...20 {
+      answerAll(&limit)
+      #expect(limit.most == 32 + round)
+    }
+    limit.meetTrouble(of: 1, fewest: 6)
+    #expect(limit.most == 26)
+    for _ in 0..<300 { answerAll(&limit) }
+    #expect(limit.most == StreamLimit.last)
+  }
+
+  @Test func aGenerationHalvesItOnce() {
+    var limit = StreamLimit()
+    for _ in 0..<64 { limit.meetTrouble(of: 0, fewest: 6) }
+    #expect(limit.most == 32 && limit.generation == 1)
+    limit.meetTrouble(of: 1, fewest: 6)
+    limit.meetTrouble(of: 0, fewest: 6)
+    #expect(limit.most == 16 && limit.generation == 2)
+  }
+
+  @Test(arguments: [1, 6, 64, Int.max]) func asManyAsConnectionsStay(fewest: Int) {
+    var limit = StreamLimit()
+    for generation in 0..<10 { limit.meetTrouble(of: generation, fewest: fewest) }
+    #expect(limit.most == min(fewest, 64))
+    answerAll(&limit)
+    #expect(limit.most == min(fewest, 64) + 1)
   }
 }

@@ -336,7 +336,10 @@ import Testing
     (.complete(ResponseHead(status: 500, url: "u")), .transportFailed),
     (.complete(ResponseHead(status: 503, url: "u")), .transportFailed),
     (.failed(DownloadFailure(.connect, "", isTransient: true)), .transportFailed),
-    (.failed(DownloadFailure(.truncated, "", isTransient: true)), .transportFailed),
+    (.failed(DownloadFailure(.timeout, "", isTransient: true)), .transportFailed),
+    (.failed(DownloadFailure(.truncated, "", isTransient: true)), .connectionLost),
+    (.failed(DownloadFailure(.reset, "", isTransient: true)), .connectionLost),
+    (.failed(DownloadFailure(.protocolError, "", isTransient: true)), .connectionLost),
     (.failed(DownloadFailure(.tls, "", isTransient: true)), .transportFailed),
     (.failed(DownloadFailure(.tls, "", isTransient: false)), .cancelled),
     (.failed(DownloadFailure(.tooLarge, "", isTransient: false)), .answered),
@@ -395,6 +398,17 @@ import Testing
       let later = book.takeNews().notices.count
       #expect(atOnce == 0 && later == 1)
     }
+  }
+
+  /// Its streams are one failure. The host is left alone when five connections in a row are lost.
+  @Test func oneLostConnectionIsOneFailure() {
+    let budget = bench.budget(total: 100, perHost: 100, keptForSmall: 0)
+    for round in 1...5 {
+      let places = (0..<64).map { _ in bench.enter(budget, mirror: "a") }
+      for place in places { bench.leave(budget, place, .connectionLost, cause: "reset") }
+      #expect(budget.snapshot().resting.isEmpty == (round < 5), "\(round)")
+    }
+    #expect(bench.admission(budget, mirror: "a").isRefused)
   }
 
   // MARK: Rate

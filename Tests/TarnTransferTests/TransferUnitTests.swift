@@ -105,6 +105,9 @@ import Testing
     #expect(one.origin != (try SourceURL("http://example.org/a")).origin)
     #expect(one.origin != (try SourceURL("https://example.org:444/a")).origin)
     #expect(one.origin == (try SourceURL("https://example.org./a")).origin)
+    #expect(try SourceURL("https://Example.org.:1/a").hostAndPort == "example.org.:1")
+    #expect(try SourceURL("https://example.org.?b:.").hostAndPort == "example.org.:443")
+    #expect(try SourceURL("https://[::1]/a.").hostAndPort == "[::1]:443")
     #expect(try SourceURL("http://[::ffff:127.0.0.1]/").origin == SourceURL("http://[::FFFF:7f00:1]/").origin)
     #expect(try one.resolving("//other.example/x").origin.host == "other.example")
     #expect(try one.resolving("b?c#d").text == "https://Example.org/b?c")
@@ -115,6 +118,8 @@ import Testing
     ("http://h/a", false), ("https://h:444/a", false), ("https://other/a", false), ("a", false),
   ]) func theQueryAloneMayDiffer(other: String, isSame: Bool) {
     #expect(URLOrigin.isSameButQuery("https://h/a?b=2", other) == isSame)
+    #expect(!URLOrigin.isSameWithQuery("https://h/a?b=2", other))
+    #expect(URLOrigin.isSameWithQuery(other, other) == (other != "a"))
   }
 
   // MARK: Rate
@@ -137,10 +142,9 @@ import Testing
   // MARK: Tables
 
   @Test func everyCurlCodeHasAFailure() {
-    let origin = Origin(scheme: .http, host: "h", port: "80")
     for raw in 1..<CURL_LAST.rawValue {
       let failure = FailureTable.failure(
-        CURLcode(rawValue: raw), origin: origin, detail: "\u{1B}[2J", errno: 0)
+        CURLcode(rawValue: raw), host: "h:80", detail: "\u{1B}[2J", errno: 0)
       #expect(!failure.message.contains("\u{1B}"))
       #expect(failure.message.contains("h:80"))
     }
@@ -162,11 +166,10 @@ import Testing
 
   /// Whoever looks at the feed's server then finds nothing wrong.
   @Test func aProxyThatRefusesIsSaidToBeTheProxy() {
-    let origin = Origin(scheme: .http, host: "h", port: "80")
     let failure = FailureTable.failure(
-      CURLE_COULDNT_CONNECT, origin: origin, detail: "", errno: Int(ECONNREFUSED), isProxied: true)
+      CURLE_COULDNT_CONNECT, host: "h:80", detail: "", errno: Int(ECONNREFUSED), isProxied: true)
     #expect(failure.message == "connection refused by the proxy on the way to h:80")
-    let lost = FailureTable.failure(CURLE_RECV_ERROR, origin: origin, detail: "", errno: 0, isProxied: true)
+    let lost = FailureTable.failure(CURLE_RECV_ERROR, host: "h:80", detail: "", errno: 0, isProxied: true)
     #expect(lost.message.contains(" h:80") && !lost.message.contains("proxy"))
   }
 
@@ -175,9 +178,8 @@ import Testing
     ("wrong version number", "h:443 does not speak TLS: its addresses may begin with http://", false),
     ("unexpected eof while reading", "no secure connection to h:443: unexpected eof while reading", true),
   ]) func failuresOfTLSAreInPlainWords(words: String, message: String, isTransient: Bool) {
-    let origin = Origin(scheme: .https, host: "h", port: "443")
     let failure = FailureTable.failure(
-      CURLE_SSL_CONNECT_ERROR, origin: origin,
+      CURLE_SSL_CONNECT_ERROR, host: "h:443",
       detail: "OpenSSL/3.0.22: error:0A00010B:SSL routines::\(words)", errno: 0)
     #expect(failure.code == .tls && failure.isTransient == isTransient)
     #expect(failure.message == message)
@@ -188,8 +190,7 @@ import Testing
     ("error setting certificate file: /my ca.pem", " from /my ca.pem"),
     ("error setting certificate file: /ca\u{1B}.pem", " from /ca\\x1b.pem"), ("", ""),
   ]) func aFileWithoutCertificatesIsNamed(detail: String, place: String) {
-    let origin = Origin(scheme: .https, host: "h", port: "443")
-    let failure = FailureTable.failure(CURLE_SSL_CACERT_BADFILE, origin: origin, detail: detail, errno: 0)
+    let failure = FailureTable.failure(CURLE_SSL_CACERT_BADFILE, host: "h:443", detail: detail, errno: 0)
     #expect(
       failure.message == "no authority's certificate could be read\(place), so h:443 cannot be trusted")
     #expect(failure.code == .tls && !failure.isTransient)

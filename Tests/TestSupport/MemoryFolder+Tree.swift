@@ -52,6 +52,11 @@ struct MemoryState {
   mutating func run(_ call: MemoryFolder.Call) throws(FolderFailure) {
     note(call)
     guard lifeline?.survives() != false else { throw FolderFailure(.inputOutput, "killed") }
+    try failAsPlanned(call)
+  }
+
+  /// Fails the call that was counted last, when that was asked for.
+  private func failAsPlanned(_ call: MemoryFolder.Call) throws(FolderFailure) {
     if let failure = planned[call]?[calls[call, default: 0]] { throw failure }
   }
 
@@ -176,6 +181,8 @@ struct MemoryState {
       trash[item.trashName] = there
       var leftover: FolderFailure?
       do throws(FolderFailure) { try removeEmptied(item.path.parent) } catch { leftover = error }
+      note(.syncRemoval)
+      try failAsPlanned(.syncRemoval)
       return .removed(there.file.identity, leftover: leftover)
     } catch {
       return .failed(error)

@@ -8,6 +8,8 @@ extension MemoryFolder {
     case begin, append, sync, seal
     /// Counted per file or item of the group.
     case makeDurable, install, remove, removeDirectory
+    /// Of the directories, once a file is in the trash.
+    case syncRemoval
     case trashed, restoreTrash, trashIdentity, unstage, removeTrash, restoreMode, flush, space, isIntact
   }
 

@@ -187,3 +187,10 @@ private final class MemoryRecordedCursor: RecordedCursor {
 
   func next() throws(LedgerFailure) -> Recorded? { rest.popFirst() }
 }
+
+extension LedgerPort {
+  /// Returns all paths of a plan.
+  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
+    try heldPaths(plan: plan, after: nil, limit: .max)
+  }
+}

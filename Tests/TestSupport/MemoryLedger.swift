@@ -188,7 +188,6 @@ extension MemoryLedger.State {
       held = nil
       heldPaths = [:]
     case .name(let name): names[name.path] = name
-    case .dropName(let path): names[path] = nil
     case .activity(let list): activity = list
     case .fact(let name, let value): facts[name] = value
     case .inPlace(let entries, let bytes):

@@ -48,7 +48,8 @@ extension Agent {
     let name = mirror.settings.name
     let report = try parts.tarn.approve(
       folder: mirror.settings.folder, state: mirror.settings.state, plan: plan,
-      observer: AgentObserver(mirror: name, agent: self, number: 0), stop: stop)
+      observer: AgentObserver(mirror: name, agent: self, number: 0), stop: stop,
+      ownWrites: shared.withLock { $0.watched[name]?.ownWrites })
     parts.log.tell(
       report.problems.isEmpty ? .notice : .warning,
       "plan \(plan): \(report.deleted) moved to the trash"

@@ -57,6 +57,7 @@ extension DownloadSession {
     return verdict
   }
 
+  /// Takes the beginning of an answer that is no file. Runs on the network's thread.
   func refused(_ task: Int64, body: [UInt8]) {
     atWork.withLock { $0[task]?.body = String(decoding: body, as: UTF8.self) }
   }

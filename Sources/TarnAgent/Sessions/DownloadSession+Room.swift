@@ -79,7 +79,8 @@ extension DownloadSession {
     }
   }
 
-  /// Returns the room that a task waits for, or has waited for; `nil` for one that lacked none.
+  /// Returns the room that a task waits for, or has waited for; `nil` for one that lacked none. The task's code tells, which stays while
+  /// it is queued and when it begins.
   func need(of task: TaskRecord) throws(LedgerFailure) -> PartialFiles.Need? {
     guard task.code == TaskRecord.lacksRoom else { return nil }
     if let need = partialFiles.needs.withLock({ $0[task.number] }) { return need }

@@ -6,7 +6,7 @@ import TarnRuntime
 import TarnTransfer
 
 /// One session at work: its ledger holds the tasks, the engine carries out those whose turn it is. Members
-/// run on the loop's thread unless they say otherwise.
+/// run on the loop's thread unless they say otherwise. Private ones run on the threads of their callers as well.
 final class DownloadSession: Sendable {
   let id: String
   let ledger: SessionLedger
@@ -223,15 +223,15 @@ final class DownloadSession: Sendable {
   /// - Returns: false when it cannot begin; then its record says why.
   private func begin(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
     let number = task.number
-    let known = task.file != nil && folder.isThere(task) ? try ledger.finished(number) : nil
+    let known = try partialFiles.finished(task)
     if let known, let digest = task.request.digest, digest == task.digest {
       // The file has the wanted contents, whatever the server has.
-      _ = try ledger.finishQueued(known)
+      if try ledger.finishQueued(known) { try removeLeftPartial(of: number) }
       return false
     }
-    // Another file is wanted than the one that is there: the server is asked for all of it.
-    let isElsewhere = try known == nil ? false : partialFiles.cameFromElsewhere(task)
-    let isOther = isElsewhere || task.request.digest != nil && task.request.digest != task.digest
+    // Another file is wanted than the one that is there: the server is asked for all of it. A file of another URL has no validators,
+    // see `PartialFiles.finished`. Where the partial bytes lie is another question (`EarlierBytes`).
+    let isOther = task.request.digest != nil && task.request.digest != task.digest
     let (network, room) = (downloaders.newest, try need(of: task))
     let opened = try partialLock.withLock { () throws(LedgerFailure) -> (Destination, headers: [String])? in
       guard let opened = try open(task, known) else { return nil }
@@ -246,7 +246,6 @@ final class DownloadSession: Sendable {
     }
     guard let (destination, headers) = opened else { return false }
     guard try enterRunning(number, in: destination, keepsFile: known != nil) else { return false }
-    try countIdle()
     let beginning = Beginning(
       task: number, download: .of(task, known: isOther ? nil : known, headers, patience),
       ports: ports(destination, network.downloader))
@@ -319,11 +318,12 @@ final class DownloadSession: Sendable {
       let begun = try ledger.update(number) { task in
         guard task.state == .queued else { return nil }
         var task = task
+        // They stay as in `queued`.
         let (code, message) = (task.code, task.message)
         task.enter(.running, terms)
         (task.code, task.message) = (code, message)
         (task.directory, task.disk) = (destination.directory.inode, destination.disk)
-        if !keepsFile { task.file = nil }
+        if !keepsFile { (task.file, task.origin) = (nil, nil) }
         return (task, [])
       }
       guard let begun else {
@@ -331,8 +331,10 @@ final class DownloadSession: Sendable {
         return false
       }
       atWork.withLock { $0[number]?.end = begun.life?.whole }
+      try countIdle()
       return true
     } catch {
+      // Where it is recorded as running, the next look takes it back.
       atWork.withLock { $0[number] = nil }
       folder.close(number)
       throw error
@@ -381,6 +383,12 @@ final class DownloadSession: Sendable {
     try makeRoom(after: number)
   }
 
+  /// Removes the partial file of a task whose finished file has stayed, or is there already.
+  private func removeLeftPartial(of number: Int64) throws(LedgerFailure) {
+    guard let task = try ledger.task(number), task.state == .finished, task.directory != nil else { return }
+    try partialFiles.remove(task)
+  }
+
   private func releaseNames(_ tasks: [TaskRecord]) {
     for task in tasks where task.state.isEnd { folder.release(task.number) }
   }
@@ -410,6 +418,7 @@ final class DownloadSession: Sendable {
       return
     case .unchanged:
       folder.close(number)
+      try removeLeftPartial(of: number)
     case .failed(let code, let told):
       let message = told.replacing(HTTPStatus.passwordOptions, with: "")
       try close(number)
@@ -674,9 +683,7 @@ final class DownloadSession: Sendable {
     _ = try? giveAll(.wish(.cancel(keeps: false)), in: [.suspended, .queued, .waiting])
     engine.withLock { $0 }.close()
     earlier.wait()
-    for task in busy + ((try? ledger.partialTasks()) ?? []) where task.state != .finished {
-      folder.removePartial(of: task)
-    }
+    for task in busy + ((try? ledger.partialTasks()) ?? []) { folder.removePartial(of: task) }
   }
 
   @discardableResult

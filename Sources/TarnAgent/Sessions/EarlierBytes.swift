@@ -18,6 +18,7 @@ final class EarlierBytes: Sendable {
     (self.ledger, self.folder, self.bootID) = (ledger, folder, bootID)
   }
 
+  /// Returns whether the bytes that a task begins with lie at another place than its destination, and have to be brought.
   static func areElsewhere(_ task: TaskRecord) -> Bool {
     task.movedFrom != nil || task.request.resuming != nil
   }

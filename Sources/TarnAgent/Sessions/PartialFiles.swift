@@ -44,7 +44,7 @@ struct PartialFiles: Sendable {
   /// The bytes that were fetched for a task that does not run; `nil` for none.
   func kept(of task: TaskRecord) -> UInt64? { task.directory == nil ? nil : folder.partial(of: task)?.bytes }
 
-  /// Removes the partial file of a task that is not at work. Of a file whose disk is away only the row goes: see `dropCancelled`.
+  /// Removes the partial file of a task that is not at work. Of a file whose disk is away only the row goes: see `dropUnwanted`.
   func remove(_ task: TaskRecord) throws(LedgerFailure) {
     let isGone = folder.removePartial(of: task)
     try ledger.apply([.dropPartial(RelativePath(task: task.number))])
@@ -75,10 +75,15 @@ struct PartialFiles: Sendable {
     return row.digest == nil && !URLOrigin.isSameButQuery(row.url, url)
   }
 
-  /// True when the finished file of a task came from another URL than its request names, apart from the query.
-  func cameFromElsewhere(_ task: TaskRecord) throws(LedgerFailure) -> Bool {
-    guard let response = try ledger.response(task.number) else { return false }
-    return !URLOrigin.isSameButQuery(response.redirects?.first ?? response.url, task.request.url)
+  /// Returns the record of the file that a task has put in place; `nil` when it is not there unchanged. Its validators are those that
+  /// identify it at the URL of the task's request, by the rule of `follow`.
+  func finished(_ task: TaskRecord) throws(LedgerFailure) -> Row? {
+    guard folder.isThere(task), var row = try ledger.finished(task.number) else { return nil }
+    guard let url = task.origin?.url, !URLOrigin.isSameWithQuery(url, task.request.url) else { return row }
+    row.lastModified = nil
+    let isStrong = row.etag?.hasPrefix("W/") == false
+    if !isStrong || !URLOrigin.isSameButQuery(url, task.request.url) { row.etag = nil }
+    return row
   }
 
   /// Counts what tasks hold that are not at work, for the session's quota of bytes.
@@ -89,8 +94,8 @@ struct PartialFiles: Sendable {
 
   /// Makes room after the quota of bytes has ended a transfer. A file that can never fit keeps nothing.
   ///
-  /// - Parameter isAlone: true when nothing is at work, and nothing fits. Then only tasks that wait for the quota themselves could make room, and
-  ///   one of them keeps its bytes.
+  /// - Parameter isAlone: true when nothing is at work, and nothing fits. Then only tasks that wait for the quota themselves could make
+  ///   room, and one of them keeps its bytes.
   func makeRoom(after number: Int64, isAlone: Bool) throws(LedgerFailure) {
     guard let task = try ledger.task(number) else { return }
     if task.state == .failed, task.code == DownloadSession.StopReason.largerThanQuota { try remove(task) }
@@ -108,7 +113,7 @@ struct PartialFiles: Sendable {
     _ quota: SessionQuota, _ now: Timestamp, age: Int64, besides busy: Set<Int64>
   ) throws(LedgerFailure) {
     let keptFor = Int64(quota.keptFor ?? SessionQuota.standardKeptFor)
-    try dropCancelled(before: now.seconds - keptFor, besides: busy)
+    try dropUnwanted(before: now.seconds - keptFor, besides: busy)
     let kept = try idle(besides: busy).sorted { $0.written < $1.written }
     let since = try leftAlone(kept, now, age)
     var bytes = kept.reduce(0) { $0 + $1.bytes }
@@ -124,9 +129,12 @@ struct PartialFiles: Sendable {
     }
   }
 
-  /// Removes what cancelled tasks have left on disks that were away. A disk that stays away is given up after a while.
-  private func dropCancelled(before last: Int64, besides busy: Set<Int64>) throws(LedgerFailure) {
-    for task in try ledger.partialTasks() where task.state == .cancelled && !busy.contains(task.number) {
+  /// Removes what cancelled tasks have left on disks that were away, and what finished ones have left when the agent was killed. A disk
+  /// that stays away is given up after a while.
+  private func dropUnwanted(before last: Int64, besides busy: Set<Int64>) throws(LedgerFailure) {
+    let ends: Set<TaskState> = [.cancelled, .finished]
+    for task in try ledger.partialTasks() where ends.contains(task.state) && !busy.contains(task.number) {
+      if task.state == .finished { try ledger.apply([.dropPartial(RelativePath(task: task.number))]) }
       // One with a row was cancelled with the order to keep its file.
       guard try ledger.partial(RelativePath(task: task.number)) == nil else { continue }
       if folder.removePartial(of: task) || task.ended.map({ $0.seconds < last }) == true { try forget(task) }

@@ -241,11 +241,7 @@ final class Sessions: SessionPort {
   func add(_ tasks: [TaskRequest], to id: String) throws(ControlFailure) -> AddedTasks {
     let session = try find(id).session
     return try Self.translating {
-      for task in tasks {
-        try task.validate()
-        try refuseMirror(task.to)
-        for rule in task.rules ?? [] { try rule.to.map(refuseMirror) }
-      }
+      try refuseInvalid(tasks)
       let isRepeated = try tasks.allSatisfy { try $0.key.map { try session.ledger.knows(key: $0) } ?? false }
       guard try isRepeated || session.ledger.fact(.closed) == nil else {
         throw ControlFailure(
@@ -256,6 +252,19 @@ final class Sessions: SessionPort {
       loop.post(.wake(session))
       return AddedTasks(
         added.map { .init(number: $0.task.number, state: $0.task.state, wasThere: $0.wasThere) })
+    }
+  }
+
+  /// - Throws: what is wrong with the first invalid request, and with its line when there are several.
+  private func refuseInvalid(_ tasks: [TaskRequest]) throws(ControlFailure) {
+    for (index, task) in tasks.enumerated() {
+      do throws(ControlFailure) {
+        try Self.translating { try task.validate() }
+        try refuseMirror(task.to)
+        for rule in task.rules ?? [] { try rule.to.map(refuseMirror) }
+      } catch {
+        throw tasks.count > 1 ? error.inLine(index + 1) : error
+      }
     }
   }
 
@@ -391,7 +400,15 @@ final class Sessions: SessionPort {
   }
 
   private func acknowledge(_ number: Int64, _ session: DownloadSession) throws -> ControlAnswer {
-    let before = try session.ledger.acknowledged()
+    let (before, last) = (try session.ledger.acknowledged(), try session.ledger.lastEvent())
+    // Its sender has seen the events of an earlier session with this name. The greatest number stands for all events.
+    guard number <= last || number == .max else {
+      throw ControlFailure(
+        .notFound, code: "no-such-event",
+        "session '\(session.id)' has no event \(number), and nothing is acknowledged: its last one is \(last)",
+        hint: "it may have been forgotten and made anew: 'tarn session events \(session.id)' lists its events"
+      )
+    }
     let now = try session.ledger.acknowledge(number)
     if now != before { state.withLock { $0.sessions[session.id]?.wake.acknowledged() } }
     loop.post(.wake(session))

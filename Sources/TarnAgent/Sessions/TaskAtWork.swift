@@ -95,7 +95,8 @@ extension DownloadSession {
   struct Turns {
     /// The time of the next upkeep, in seconds of the session's age.
     var upkeep: Int64 = 0
-    /// When the turns of tasks came that are held back since.
+    /// When the turns of tasks came that are held back since. Upkeep forgets them all, also those of tasks that are gone. A task that
+    /// is held back just then waits at most half a minute longer.
     var held: [Int64: Timestamp] = [:]
   }
 

@@ -2,6 +2,9 @@
 ///
 /// While it is closed, all requests may go. After some transport failures in a row it opens for a while. Then one request may try
 /// (half-open), and its outcome closes or opens the breaker again. Any answer counts as life, also a 404.
+///
+/// Requests that lose their connections together, as the streams of one connection do, are one failure. A lost connection counts
+/// only if its request was let in after the last failure.
 package struct CircuitBreaker: Sendable {
   package struct Settings: Sendable, Hashable {
     /// The number of transport failures in a row that opens the breaker.
@@ -18,14 +21,19 @@ package struct CircuitBreaker: Sendable {
   package enum Outcome: Sendable, Hashable {
     /// Any answer, also a refusal such as 404.
     case answered
-    /// No connection, no answer, an answer cut off, or a server's failure (5xx without a time).
+    /// No connection, no answer in time, or a server's failure (5xx without a time).
     case transportFailed
+    /// A connection that broke, before the answer or within it.
+    case connectionLost
     /// The request did harm and would do so again: one such outcome opens the breaker.
     case harmed
     /// 429 or 503 with `Retry-After`, in seconds.
     case asked(retryAfter: Int64)
     /// The request was given up at this end, which says nothing about the host.
     case cancelled
+
+    /// True for what brought no answer, or no whole one, or 5xx.
+    package var isFailure: Bool { self == .transportFailed || self == .connectionLost }
   }
 
   package enum State: Sendable, Hashable {
@@ -38,12 +46,16 @@ package struct CircuitBreaker: Sendable {
   /// The right to send one request. The outcome of the request is reported with it.
   package struct Ticket: Sendable, Hashable {
     fileprivate let era: UInt64
+    /// The number of failures that had counted before.
+    fileprivate let counted: UInt64
   }
 
   package private(set) var state = State.closed
   private let settings: Settings
   /// Failures in a row while closed.
   private var failures = 0
+  /// All failures that have counted.
+  private var counted: UInt64 = 0
   /// Openings in a row without an answer between them.
   private var openings = 0
   /// Counts the changes of state, so that a late report about an earlier state is recognised.
@@ -57,7 +69,7 @@ package struct CircuitBreaker: Sendable {
   package mutating func admit(now: Instant) -> Ticket? {
     guard wait(now: now) == .zero else { return nil }
     if state != .closed { change(to: .halfOpen) }
-    return Ticket(era: era)
+    return Ticket(era: era, counted: counted)
   }
 
   /// Ends the wait of a host that failed: one request may try.
@@ -95,7 +107,9 @@ package struct CircuitBreaker: Sendable {
       (failures, openings) = (0, 0)
       if state == .halfOpen { change(to: .closed) }
     case .cancelled: if state == .halfOpen { change(to: .open(until: now)) }
-    case .transportFailed, .harmed:
+    case .connectionLost where ticket.counted != counted: break
+    case .transportFailed, .connectionLost, .harmed:
+      counted += 1
       failures += 1
       let isEnough = outcome == .harmed || state == .halfOpen || isSuspect
       guard failures >= (isEnough ? 1 : max(1, settings.threshold)) else { break }

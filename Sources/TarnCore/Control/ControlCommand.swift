@@ -178,6 +178,11 @@ package struct ControlFailure: Error, Codable, Sendable, Equatable {
     self.message = message
     self.hint = hint
   }
+
+  /// Returns the same failure, with the number of the line of a batch that it is about.
+  package func inLine(_ number: Int) -> ControlFailure {
+    ControlFailure(kind, code: code, "line \(number): \(message)", hint: hint)
+  }
 }
 
 /// A rate limit over all mirrors.

@@ -135,12 +135,15 @@ extension FileSignature {
 
   /// The endings of archives, of what is packed as one, and of programs that may be one. An archive of another kind under such a name is
   /// common enough.
-  private static let archives: Set<String> = [
+  static let archives: Set<String> = [
     "zip", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "cbz", "cbr", "cb7", "jar", "war", "apk",
     "aab", "whl", "xpi", "crx", "ipa", "msix", "appx", "msixbundle", "appxbundle", "nupkg", "vsix",
     "npz", "7z", "rar", "cab", "deb", "udeb", "rpm", "drpm", "gem", "crate", "ova", "tar", "msi", "exe",
-    "dll", "tgz", "txz", "tbz", "tbz2", "tzst", "bz2", "xz", "zst",
+    "dll", "tgz", "txz", "tbz", "tbz2", "tzst",
   ]
+
+  /// The endings of single packed files that begin like an archive.
+  private static let single: Set<String> = ["bz2", "xz", "zst"]
 
   /// Archives that a script may precede, which unpacks or runs them.
   private static let scripted: Set<String> = ["jar", "war"]
@@ -157,12 +160,15 @@ extension FileSignature {
     Packer(
       endings: ["bz2", "tbz", "tbz2"], codings: ["bzip2", "x-bzip2", "bzip", "x-bzip"],
       bytes: [0x42, 0x5A, 0x68]),
-    Packer(endings: ["xz", "txz"], codings: ["xz", "x-xz"], bytes: [0xFD, 0x37, 0x7A, 0x58, 0x5A]),
+    Packer(endings: ["xz", "txz"], codings: ["xz", "x-xz"], bytes: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]),
     Packer(endings: ["zst", "tzst"], codings: ["zstd", "x-zstd", "zst"], bytes: [0x28, 0xB5, 0x2F, 0xFD]),
     Packer(endings: ["z"], codings: ["compress", "x-compress"], bytes: [0x1F, 0x9D]),
     Packer(endings: ["br"], codings: ["br"], bytes: []),
     Packer(endings: ["lzma"], codings: ["lzma", "x-lzma", "xz", "x-xz"], bytes: []),
   ]
+
+  /// The endings of files that servers label as encoded.
+  static let packed = packers.reduce(into: Set<String>()) { $0.formUnion($1.endings) }
 
   /// Returns the parts of a name behind its dots in lower case, the last one first.
   static func endings(_ path: RelativePath) -> [String] {
@@ -173,7 +179,7 @@ extension FileSignature {
 
   /// Returns whether servers label such files as encoded: their bytes are the file.
   package static func isPacked(_ path: RelativePath) -> Bool {
-    packers.contains { $0.endings.contains(endings(path).first ?? "") }
+    packed.contains(endings(path).first ?? "")
   }
 
   /// Returns whether a content coding is the one that the name tells.
@@ -196,14 +202,14 @@ extension FileSignature {
     if ending == "gz" { return mayBe(.archive, bytes) ? true : fits(bytes, endings.dropFirst()) }
     if ending == "pdf" { return mayBe(.document, bytes) }
     if let forms = own[ending] { return forms.contains { bytes.starts(with: $0) } }
-    guard archives.contains(ending) else { return nil }
+    guard archives.contains(ending) || single.contains(ending) else { return nil }
     return mayBe(.archive, bytes) || mayBe(.program, bytes)
       || scripted.contains(ending) && bytes.starts(with: "#!".utf8)
   }
 
   /// Returns whether the name is that of an archive.
   static func isArchive(_ ending: String) -> Bool {
-    archives.contains(ending) || packers.contains { $0.endings.contains(ending) }
+    archives.contains(ending) || packed.contains(ending)
   }
 
   /// Returns whether these are gzip's bytes, and the name is not that of a file that has them.

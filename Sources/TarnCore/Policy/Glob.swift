@@ -175,6 +175,6 @@ enum Glob {
     "punct": { (0x21...0x7E).contains($0) && !$0.isASCIILetter && !$0.isASCIIDigit },
     "space": { $0 == 0x20 || (0x09...0x0D).contains($0) },
     "upper": { (0x41...0x5A).contains($0) },
-    "xdigit": { Digest.value(ofHexDigit: $0) != nil },
+    "xdigit": { $0.hexDigitValue != nil },
   ]
 }

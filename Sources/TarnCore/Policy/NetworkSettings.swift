@@ -2,8 +2,8 @@
 package struct NetworkSettings: Sendable, Equatable {
   /// The most connections in all, 1 to 256.
   package var connections = 16
-  /// The most connections to one host, 1 to 64. Over HTTP/2 64 files of up to 64 KiB share the place of one connection; larger ones
-  /// count once they come.
+  /// The most connections to one host, 1 to 64. Over HTTP/2 many files of up to 64 KiB share one of them. Files of unknown size count
+  /// as such until more has come.
   package var connectionsPerHost = 6
   /// Bytes per second over all transfers; nil for no limit.
   package var rate: UInt64?

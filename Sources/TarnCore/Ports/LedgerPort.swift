@@ -229,9 +229,9 @@ package enum LedgerChange: Sendable, Equatable {
   /// Removes a path from the held plan and lowers its count. With the last path the plan is no longer held.
   case dropHeldPath(RelativePath)
   case dropHolds
-  /// Inserts or replaces the name of a file of a window.
+  /// Inserts or replaces the name of a file of a window. Names outlive rows, so that an item is known again however late it comes
+  /// back.
   case name(NameRow)
-  case dropName(RelativePath)
   /// Replaces the whole list.
   case activity([Activity])
   /// Sets a small named fact: the feed, the policy, times of the last pass. `nil` removes it.
@@ -316,13 +316,6 @@ extension TransferLedger {
   package func partials() throws(LedgerFailure) -> [PartialRow] { try partials(in: .everything) }
 }
 
-extension LedgerPort {
-  /// Returns all paths of a plan.
-  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
-    try heldPaths(plan: plan, after: nil, limit: .max)
-  }
-}
-
 /// Reads rows one at a time. Used by one thread.
 package protocol RowCursor: AnyObject {
   /// Returns the next row; `nil` at the end.
@@ -392,7 +385,7 @@ package protocol StagePort: ActionList {
   func add(_ entry: Entry) throws(LedgerFailure)
   /// Returns the entries by path bytes, then in the order they came.
   func entries() throws(LedgerFailure) -> any EntryCursor
-  /// Drops all entries and actions.
+  /// Drops all entries and actions. Cursors from before read on what there was.
   func clear() throws(LedgerFailure)
 
   func add(_ action: Action) throws(LedgerFailure)

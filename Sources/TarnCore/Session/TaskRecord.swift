@@ -43,6 +43,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var fresh: Timestamp
   /// The identity of the finished file when it got its name.
   package var file: FileIdentity?
+  /// Where that file came from; `nil` when it is not known.
+  package var origin: FileOrigin?
   /// The inode of the directory that holds the partial file; `nil` where there is none.
   package var directory: UInt64?
   /// The ID of that directory's file system; `nil` when it is not known.
@@ -228,6 +230,18 @@ package struct TaskResponse: Codable, Sendable, Equatable {
     redirects = head.redirects.isEmpty ? nil : head.redirects
     (contentType, contentLength) = (head.contentType, head.contentRange?.total ?? head.contentLength)
     (etag, lastModified) = (head.etag, head.lastModified)
+  }
+}
+
+/// Where a finished file came from, and what identifies its version there. Later answers, such as refusals, do not change it.
+package struct FileOrigin: Codable, Sendable, Equatable {
+  /// The URL that was asked for, before redirects.
+  package var url: String
+  package var etag: String?
+  package var lastModified: String?
+
+  package init(url: String, etag: String?, lastModified: String?) {
+    (self.url, self.etag, self.lastModified) = (url, etag, lastModified)
   }
 }
 

@@ -11,7 +11,7 @@ extension TaskRecord {
   package func queued(_ terms: TaskTerms, isFresh: Bool = false) -> Transition {
     var task = self
     task.enter(.queued, terms)
-    // A failure may happen again, and is not reported twice then.
+    // A failure may happen again, and is not reported twice then. By its code a session knows a task that has waited for room.
     if ![Self.stale, Self.delayed, Self.held].contains(code) { (task.code, task.message) = (code, message) }
     if isFresh { task.fresh = terms.now }
     return (task, [])

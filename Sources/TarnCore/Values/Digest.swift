@@ -158,16 +158,7 @@ package struct Digest: Hashable, Sendable {
   }
 
   /// The values by byte; 255 for a byte that is not a digit.
-  private static let hexValues = (0..<256).map { value(ofHexDigit: UInt8($0)) ?? .max }
-
-  package static func value(ofHexDigit digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-    default: nil
-    }
-  }
+  private static let hexValues = (0..<256).map { UInt8($0).hexDigitValue ?? .max }
 }
 
 extension Digest: CustomStringConvertible {

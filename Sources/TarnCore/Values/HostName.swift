@@ -23,9 +23,15 @@ package struct HostName: Hashable, Sendable {
       !label.isEmpty && label.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || "-_".utf8.contains($0) }
     }
     // A last label that is a number makes an address, and URLs have only the form with four numbers.
-    let isNumber = labels.last.map { $0.allSatisfy(\.isASCIIDigit) || $0.starts(with: "0x".utf8) } ?? false
+    let isNumber = labels.last.map(Self.isNumber) ?? false
     guard isName, !isNumber || IPv6Text.pair(name[...]) != nil else { return nil }
     (text, isV6) = (name, false)
+  }
+
+  /// Returns whether a label in lower case is a number of an IPv4 address in any notation (WHATWG URL 3.5).
+  private static func isNumber(_ label: Substring.UTF8View) -> Bool {
+    guard label.starts(with: "0x".utf8) else { return label.allSatisfy(\.isASCIIDigit) }
+    return label.dropFirst(2).allSatisfy { $0.isASCIIDigit || (0x61...0x66).contains($0) }
   }
 
   /// True for an IPv6 address with a zone id, such as `fe80::1%eth0`.

@@ -41,8 +41,8 @@ package enum Percent {
     for (index, byte) in path.enumerated() {
       result.append(byte)
       let isCode =
-        index + 2 < path.count && Digest.value(ofHexDigit: path[index + 1]) != nil
-        && Digest.value(ofHexDigit: path[index + 2]) != nil
+        index + 2 < path.count && path[index + 1].hexDigitValue != nil
+        && path[index + 2].hexDigitValue != nil
       if byte == 0x25, !isCode { result += Array("25".utf8) }
     }
     return result
@@ -55,8 +55,8 @@ package enum Percent {
     var result: [UInt8] = []
     var index = 0
     while index < text.count {
-      if text[index] == 0x25, index + 2 < text.count, let high = Digest.value(ofHexDigit: text[index + 1]),
-        let low = Digest.value(ofHexDigit: text[index + 2])
+      if text[index] == 0x25, index + 2 < text.count, let high = text[index + 1].hexDigitValue,
+        let low = text[index + 2].hexDigitValue
       {
         result.append(high << 4 | low)
         index += 3

@@ -32,7 +32,7 @@ package struct EventCursor: Sendable, Hashable {
     for part in parts.dropFirst() {
       let pair = part.split(separator: "-", omittingEmptySubsequences: false)
       guard pair.count == 2, pair[0].utf8.count == Self.digits, let number = Int64(pair[1]), number >= 0,
-        pair[0].utf8.allSatisfy({ Digest.value(ofHexDigit: $0) != nil })
+        pair[0].utf8.allSatisfy({ $0.hexDigitValue != nil })
       else { return nil }
       numbers[String(pair[0])] = number
     }

@@ -27,17 +27,20 @@ package struct Approval {
   let observer: any PassObserver
   let stop: StopFlag
   let engine: TransferEngine
+  let ownWrites: OwnWrites?
 
   /// - Parameters:
   ///   - stop: checked between two groups.
   ///   - engine: the folder's engine, which keeps others from the paths meanwhile.
+  ///   - ownWrites: the own writes in the folder; `nil` when it is not watched.
   package init(
     ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
-    observer: any PassObserver, stop: StopFlag, engine: TransferEngine
+    observer: any PassObserver, stop: StopFlag, engine: TransferEngine, ownWrites: OwnWrites?
   ) {
     (self.ledger, self.folder, self.engine) = (ledger, folder, engine)
     (self.clock, self.random) = (clock, random)
     (self.observer, self.stop) = (observer, stop)
+    self.ownWrites = ownWrites
   }
 
   /// - Parameter id: the plan's id; `nil` for the plan that is held.
@@ -64,7 +67,8 @@ package struct Approval {
   private func approve(_ id: String?) throws -> ApprovalReport {
     let held = try Self.held(id, in: ledger)
     var report = ApprovalReport(plan: held)
-    let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
+    let removals = Removals(
+      ledger: ledger, folder: folder, clock: clock, random: random, ownWrites: ownWrites)
     var counts = PassCounts()
     var asked = try page(held, after: nil)
     while !asked.isEmpty, !stop.isSet {

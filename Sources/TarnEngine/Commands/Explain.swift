@@ -128,10 +128,10 @@ package struct ExplainQuery {
     }
     let last = answer.events.first?.code
     if about.row == nil, about.present == nil, about.problem == nil, answer.state != "pending",
-      ["deleted", "expired"].contains(last)
+      let last, ["deleted", "expired"].contains(last)
     {
       let isInTrash = try ledger.trash().contains { $0.path == path }
-      (answer.state, answer.summary, answer.hint) = about.gone(isInTrash: isInTrash)
+      (answer.state, answer.summary, answer.hint) = about.gone(last, isInTrash: isInTrash)
     }
     if answer.state == "foreign", last == "trash-restored" {
       answer.summary = "it was taken back from the trash, and is yours since: no pass changes it"

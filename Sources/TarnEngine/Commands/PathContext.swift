@@ -16,6 +16,13 @@ struct PathContext {
     case ended(isComplete: Bool, namesAll: Bool)
   }
 
+  /// What the mirror follows now, which may be another kind of feed than the one that brought the file.
+  private enum Followed: Equatable {
+    case list
+    /// - Parameter hasNamed: true when a window named the file once.
+    case window(hasNamed: Bool)
+  }
+
   private let query: ExplainQuery
   /// The mirror as a word of a command.
   private let mirror: String
@@ -44,8 +51,7 @@ struct PathContext {
   private let isKeptList: Bool
   /// The number of Tarn's files below the path.
   private let below: Int
-  /// True when a feed without paths (RSS, Atom, JSON Feed) named the file once.
-  private let isOfWindow: Bool
+  private let followed: Followed
   private let trashBytes: UInt64
 
   init(_ path: RelativePath, _ query: ExplainQuery, mirror: String) throws {
@@ -56,7 +62,8 @@ struct PathContext {
     problem = try Self.problem(path, present, ledger)
     held = try ledger.held()
     isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
-    isOfWindow = try ledger.name(path) != nil
+    let isWindow = try ledger.followsWindow()
+    followed = try isWindow ? .window(hasNamed: ledger.name(path) != nil) : .list
     // Options of a newer Tarn may have values that this one does not accept.
     let options = PassOptions(encoded: try ledger.fact(.options) ?? "")
     if let policy = try? options.policy() {
@@ -64,7 +71,7 @@ struct PathContext {
       let mayBeDirectory = row == nil && (present.map { $0.kind == .directory } ?? true)
       exclusion =
         filter.exclusion(of: path) ?? (mayBeDirectory ? filter.exclusion(ofDirectory: path) : nil)
-      localChanges = isOfWindow ? policy.window.localChanges : policy.localChanges
+      localChanges = (isWindow ? policy.ofWindow : policy).localChanges
       windowLimit = Self.windowLimit(options)
     }
     unlisted = try ledger.fact(.entriesUnlisted).flatMap { Int($0) } ?? 0
@@ -133,9 +140,8 @@ extension PathContext {
       let waits =
         held.count == 1 ? "waits" : "is one of \(Units.grouped(held.count)) that wait"
       return (
-        "held",
-        (isOfWindow ? "it is beyond what --keep and --max-age want" : "the feed no longer has it")
-          + "; its deletion \(waits) in plan \(held.id)", "tarn approve \(mirror) \(held.id)"
+        "held", "the feed no longer has it; its deletion \(waits) in plan \(held.id)",
+        "tarn approve \(mirror) \(held.id)"
       )
     }
     if let problem {
@@ -152,10 +158,12 @@ extension PathContext {
 
   /// Returns the verdict for a path that was deleted and is not wanted again.
   ///
-  /// - Parameter isInTrash: true when the trash still holds a file of that path.
-  func gone(isInTrash: Bool) -> Verdict {
+  /// - Parameters:
+  ///   - event: the code of the last event, `deleted` or `expired`. After a crash a window may have told of `deleted`, too.
+  ///   - isInTrash: true when the trash still holds a file of that path.
+  func gone(_ event: String, isInTrash: Bool) -> Verdict {
     let summary =
-      isOfWindow
+      event == "expired" || followed == .window(hasNamed: true)
       ? "it was beyond what --keep and --max-age want, and was moved to the trash"
       : "the feed no longer had it, and it was moved to the trash"
     return isInTrash
@@ -231,7 +239,7 @@ extension PathContext {
         "it is not there, and the last pass left more undone than the ledger names: it may be among that"
     case .ended(let isComplete, _):
       hint = "tarn plan \(mirror)"
-      if isOfWindow {
+      if followed == .window(hasNamed: true) {
         summary =
           "the feed named it once, and it is no longer wanted: it left the feed, or is beyond --keep or --max-age"
       } else if !isComplete, let windowLimit {
@@ -258,10 +266,11 @@ extension PathContext {
 
   /// A remark on files that the feed dropped, of which only the number is recorded.
   private var doubt: String {
-    guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass, isComplete || isOfWindow
+    guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass,
+      isComplete || followed != .list
     else { return "" }
     let others = "\(Units.count(unlisted, "file")) of this mirror"
-    return isOfWindow
+    return followed != .list
       ? "; \(others) \(unlisted == 1 ? "is" : "are") beyond --keep or --max-age, and this may be one of them"
       : "; the feed no longer lists \(others), and this may be one of them"
   }

@@ -163,11 +163,10 @@ package struct Verification {
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
-    guard let path = report.missing.first ?? report.changed.first,
+    guard !report.missing.isEmpty || !report.changed.isEmpty,
       let policy = try? PassOptions(encoded: ledger.fact(.options) ?? "").policy()
     else { return false }
-    let isOfWindow = try ledger.name(path) != nil
-    return (isOfWindow ? policy.window.localChanges : policy.localChanges) != .restore
+    return try (ledger.followsWindow() ? policy.ofWindow : policy).localChanges != .restore
   }
 
   private func check(_ row: Row, into report: inout VerifyReport) throws {

@@ -29,7 +29,7 @@ struct FeedReader {
     var isEncoded: Bool { head?.contentEncoding != nil && !FeedDocument.isGzipFile(url) }
   }
 
-  /// The most bytes on the wire of a feed document.
+  /// The most bytes on the wire of a feed document. By this limit a request for the feed differs from those for listings.
   static let mostBytes: UInt64 = 4 << 30
   /// The most bytes on the wire of a listing below the feed.
   static let mostListingBytes: UInt64 = 64 << 20
@@ -348,6 +348,8 @@ struct FeedReader {
         "host-resting" where isAsked:
         "wait as long as it asks; a pass before that may be refused again"
       case "http-429": "try again later, and read the feed less often"
+      case "body-truncated" where message.contains("a part of it"):
+        "a cache or proxy on the way may answer with parts: try again later, or give another address"
       case "host-resting", "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
         "body-truncated":
         "check the feed's address, and the way to its server"
@@ -359,8 +361,6 @@ struct FeedReader {
         "give --cacert a file of certificates in PEM (-----BEGIN CERTIFICATE-----), or leave it out"
       case "tls-failed" where message.contains("certificate"):
         "check the feed's address, and this machine's clock"
-      case "body-truncated" where message.contains("a part of it"):
-        "a cache or proxy on the way may answer with parts: try again later, or give another address"
       case "headers-too-large": "check the address of the feed: no server of files sends as much before one"
       case "address-refused": "redirects to private addresses are followed only from a private feed"
       case _ where code.hasPrefix("http-5"):

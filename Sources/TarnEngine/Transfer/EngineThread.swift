@@ -296,8 +296,8 @@ final class EngineThread {
     state.isTaken(path) && state.job(at: path).map { state.jobs[$0]?.isEnding == false } ?? true
   }
 
-  /// Returns whether another repair brings the same file, or waits to, and reports it. Waiting for it would take the place of a
-  /// repair that can proceed. A file that is being renamed may be removed again, so it is waited for and looked at again.
+  /// Returns whether another repair brings the same file, or waits to. That one reports the file: waiting for it would take the place
+  /// of a repair that can proceed. A file that is being renamed may be removed again, so it is waited for and looked at again.
   private func isBroughtByRepair(_ entry: Entry) -> Bool {
     state.transfers(at: entry.path).contains { id in
       guard let job = jobs[id], job.submission.isUrgent, job.entry == entry else { return false }
@@ -389,7 +389,7 @@ final class EngineThread {
       switch try submission.plan.deferred.next() {
       case .comeback(let comeback): return comeback
       case .over: return nil
-      // This must not happen inside `left`, because the status, which is reported here, counts what is left.
+      // This must not happen inside `next`, which changes the deferred actions: the status that is reported here counts them.
       case .pause: if !mayGoOn(submission) { submission.plan.deferred.end() }
       }
     }

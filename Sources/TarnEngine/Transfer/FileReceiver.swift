@@ -51,7 +51,7 @@ final class FileReceiver: DownloadReceiver {
     var unchecked: UInt64 = 0
     var head: ResponseHead?
     var partial: (any PartialFile)?
-    var failure: FolderFailure?
+    private(set) var failure: FolderFailure?
     /// The bytes that are not written yet: those of `gathered`, and those on the lane.
     var queued = 0
     /// The bytes that were accepted.
@@ -71,6 +71,9 @@ final class FileReceiver: DownloadReceiver {
     var refused: [UInt8]?
     /// The first bytes of the file, when they may be doubtful and this exchange brings them.
     var opening: [UInt8] = []
+
+    /// Keeps the first failure. Nothing is written after it, because its bytes would be missing.
+    mutating func fail(_ failure: FolderFailure?) { self.failure = self.failure ?? failure }
   }
 
   private let job: UInt64
@@ -139,7 +142,7 @@ final class FileReceiver: DownloadReceiver {
         return (verdict, false)
       }
       if case .end(let failure) = heard {
-        state.failure = failure
+        state.fail(failure)
         return (verdict, false)
       }
       if context.client.responses != nil, case .status(let status) = verdict, status.code >= 400 {
@@ -155,7 +158,7 @@ final class FileReceiver: DownloadReceiver {
         if context.space.reserve(told: more) {
           state.reserved = more
         } else {
-          state.failure = FolderFailure(.noSpace, context.space.refusal(more))
+          state.fail(FolderFailure(.noSpace, context.space.refusal(more)))
         }
       }
       state.isToOpen =
@@ -228,8 +231,8 @@ final class FileReceiver: DownloadReceiver {
       state.opening.count < ContentDoubt.opening
     else { return }
     state.opening += bytes.prefix(ContentDoubt.opening - state.opening.count)
-    state.failure = doubt.doubt(
-      opening: state.opening, contentType: head.contentType, coding: head.contentEncoding)
+    state.fail(
+      doubt.doubt(opening: state.opening, contentType: head.contentType, coding: head.contentEncoding))
   }
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
@@ -371,7 +374,7 @@ final class FileReceiver: DownloadReceiver {
       isStep && context.space.room < Self.roomStep + count
       ? FolderFailure(.noSpace, context.space.refusal(nil))
       : context.client.responses?.grew(entry.path, to: length + count)
-    state.withLock { $0.failure = $0.failure ?? failure }
+    state.withLock { $0.fail(failure) }
   }
 
   private static let mostRefused = 64 << 10
@@ -413,9 +416,7 @@ final class FileReceiver: DownloadReceiver {
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
       else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
-      if let failure = cutCouldNotBeTold(head, partial.length, state) {
-        return .network(failure, state.partial, nil)
-      }
+      if let end = cutCouldNotBeTold(head, partial, state) { return end }
       if let before = state.before, ResumeLadder.isTail(partial.length, head, before) {
         return .verdict(.askFromZero, head)
       }
@@ -441,21 +442,27 @@ final class FileReceiver: DownloadReceiver {
     }
   }
 
-  /// Returns the failure of a response that ends with its connection, so that only a digest or size could show that it is whole.
-  private func cutCouldNotBeTold(_ head: ResponseHead, _ length: UInt64, _ state: State) -> DownloadFailure? {
+  /// Returns the end of a response that ends with its connection, so that only a digest or size could show that it is whole.
+  private func cutCouldNotBeTold(
+    _ head: ResponseHead, _ partial: any PartialFile, _ state: State
+  ) -> JobEnd? {
     guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
       !state.isTaken
     else { return nil }
     guard let expected = context.client.requestOptions.expectedBytes else {
-      return DownloadFailure(
+      let failure = DownloadFailure(
         .lengthUnknown, "nothing marks where its answer ends, so a truncated one would look whole",
         isTransient: false)
+      return .network(failure, partial, nil)
     }
-    if length == expected { return nil }
-    return DownloadFailure(
-      .truncated,
-      "it ended after \(Units.count(length, "byte")), and \(Units.grouped(expected)) are expected",
-      isTransient: false)
+    if partial.length == expected { return nil }
+    let message =
+      "it ended after \(Units.count(partial.length, "byte")), and \(Units.grouped(expected)) are expected"
+    // A connection that breaks makes an answer shorter, never longer.
+    guard partial.length < expected else {
+      return .folder(FolderFailure(.sizeMismatch, message), partial, nil)
+    }
+    return .network(DownloadFailure(.truncated, message, isTransient: false), partial, nil)
   }
 
   /// Adds a note on the encoding: the author of the list may have looked at the decoded bytes.
@@ -492,7 +499,7 @@ final class FileReceiver: DownloadReceiver {
     do throws(FolderFailure) {
       try work()
     } catch {
-      state.withLock { $0.failure = $0.failure ?? error }
+      state.withLock { $0.fail(error) }
     }
   }
 

@@ -39,7 +39,8 @@ package final class PassSteering: Sendable {
   }
 
   private let state: LockedCondition<State>
-  /// The longest wait for an answer, which exceeds any step of a pass that transfers files.
+  /// The longest wait for an answer. Steps of a pass are shorter, unless its disk hangs: a pause that comes too late for its answer
+  /// ends the transfer once, and no later pass remembers it.
   private static let patience = Duration.seconds(10)
 
   package init(paused: Set<RelativePath> = []) {

@@ -181,20 +181,10 @@ struct PublishGroup: Sendable {
     if case .installed = outcome { true } else { false }
   }
 
-  /// Returns whether the trash may hold the new file or the displaced one, after a failure halfway. The intent then stays, so that
-  /// the next pass can tell.
-  private func mayHoldInTrash(_ publication: Publication) -> Bool {
-    guard !publication.trashName.isEmpty else { return false }
-    do throws(FolderFailure) {
-      return try client.folder.trashIdentity(publication.trashName) != nil
-    } catch {
-      return true
-    }
-  }
-
   private func add(_ publication: Publication, _ outcome: PublishOutcome, to changes: inout [LedgerChange]) {
     if Self.isInstalled(outcome) || !client.keepsFailed { changes.append(.dropPartial(publication.path)) }
-    if case .failed = outcome, mayHoldInTrash(publication) { return }
+    // The trash may hold the new file or the displaced one.
+    if case .failed = outcome, client.folder.mayHoldInTrash(publication.trashName) { return }
     changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return }
     let now = client.now
@@ -216,6 +206,21 @@ struct PublishGroup: Sendable {
           reason: isAsPlanned && publication.kind != .replace ? .replaced : .edited,
           isOwn: publication.displacesOwn && isAsPlanned, size: displaced.size, when: now, identity: displaced
         )))
+  }
+}
+
+extension TransferFolder {
+  /// Returns whether the trash may hold an object of this name, after a failure halfway. Its intent then stays, so that the next
+  /// pass can tell.
+  ///
+  /// - Parameter name: the name; empty where nothing was to go to the trash.
+  func mayHoldInTrash(_ name: String) -> Bool {
+    guard !name.isEmpty else { return false }
+    do throws(FolderFailure) {
+      return try trashIdentity(name) != nil
+    } catch {
+      return true
+    }
   }
 }
 

@@ -31,10 +31,15 @@ struct Removals {
     let outcomes = folder.remove(removals)
     var changes: [LedgerChange] = []
     for (deletion, outcome) in zip(deletions, outcomes) {
-      changes.append(.dropIntent(deletion.removal.path))
+      let removal = deletion.removal
       if case .removed(let identity, _) = outcome {
-        changes += deleted(deletion.removal, identity, deletion.row)
+        changes += deleted(removal, identity, deletion.row)
+      } else {
+        ownWrites?.withdraw(removal.path)
+        // `Recovery` finishes what failed halfway.
+        if case .failed = outcome, folder.mayHoldInTrash(removal.trashName) { continue }
       }
+      changes.append(.dropIntent(removal.path))
     }
     let forgotten = actions.filter { $0.kind == .forget }
     for action in forgotten {

@@ -77,7 +77,8 @@ final class Submission {
     atHand = try BytesAtHand(plan.unrecorded, of: client)
   }
 
-  /// Continues with another plan, once the first has ended.
+  /// Continues with another plan, once the first has ended. It is of the same pass, which decided again about some paths: its policy,
+  /// its verdict and the unrecorded files that its scan found are those of the first.
   ///
   /// - Parameter isLast: true when what is stale after it is only reported.
   func renew(_ plan: Plan, isLast: Bool) throws {

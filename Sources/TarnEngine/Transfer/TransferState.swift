@@ -582,6 +582,8 @@ struct TransferState: Hashable {
   mutating func foundCopy(_ id: JobID, _ isThere: Bool) -> [Action] {
     guard jobs[id]?.state == .waiting(.contents), !isStopping(id) else { return [] }
     guard isThere else { return bound(id) }
+    // The path may be this job's own, when its contents are found again before it has its space. It keeps the path, and `reserved`
+    // gives back what is reserved twice.
     if let job = jobs[id], paths[job.path] != nil { removeExhausted(id) }
     return takePath(id) ? [.reserve(id)] : lendPriority(of: id)
   }

@@ -120,7 +120,7 @@ struct DigestAlone {
   }
 
   private init?(_ hex: ArraySlice<UInt8>, kind: DigestKind?) {
-    guard DigestWord.algorithms[hex.count] != nil, hex.allSatisfy({ Percent.hexValue($0) != nil }) else {
+    guard DigestWord.algorithms[hex.count] != nil, hex.allSatisfy({ $0.hexDigitValue != nil }) else {
       return nil
     }
     self.hex = Array(hex)
@@ -196,7 +196,7 @@ struct DigestFileName: Equatable {
 
   /// Returns whether the name holds a digest, as in a store that names files by their contents.
   private static func holdsDigest(_ name: [UInt8]) -> Bool {
-    name.split { Percent.hexValue($0) == nil }.contains { $0.count >= 32 }
+    name.split { $0.hexDigitValue == nil }.contains { $0.count >= 32 }
   }
 
   /// - Returns: `nil` when the name has no such ending.
@@ -239,7 +239,7 @@ enum DebianControl {
       guard line.first != 0x20, titles.contains(where: { title.elementsEqual($0.utf8) }) else { continue }
       let words = next.split(separator: 0x20)
       if next.first == 0x20, words.count >= 3, DigestWord.algorithms[words[0].count] != nil,
-        words[0].allSatisfy({ Percent.hexValue($0) != nil }), words[1].allSatisfy(\.isASCIIDigit)
+        words[0].allSatisfy({ $0.hexDigitValue != nil }), words[1].allSatisfy(\.isASCIIDigit)
       {
         return true
       }

@@ -66,7 +66,7 @@ enum ChecksumLine: Equatable {
     guard case .file(let listed) = self else { return false }
     var run = 0
     for (index, byte) in listed.name.enumerated() {
-      if Percent.hexValue(byte) != nil {
+      if byte.hexDigitValue != nil {
         run += 1
         continue
       }
@@ -84,7 +84,7 @@ enum ChecksumLine: Equatable {
     let rest = line[word.endIndex...]
     let hasDigits = word.contains(where: \.isASCIIDigit)
     if rest.isEmpty {
-      let isHex = word.allSatisfy { Percent.hexValue($0) != nil }
+      let isHex = word.allSatisfy { $0.hexDigitValue != nil }
       return isHex && hasDigits && word.contains(where: \.isASCIILetter) && word.count >= leastCut
     }
     if word.withUnsafeBytes({ DigestAlgorithm(name: $0) }) != nil, rest.begins(with: " (") {
@@ -101,7 +101,7 @@ enum ChecksumLine: Equatable {
 
   /// Recognises `hex  name`, `hex *name` and `hex<tab>name` with a digest of an unknown length.
   private static func beginsLikeOne(_ line: ArraySlice<UInt8>) -> Bool {
-    let digits = line.prefix { Percent.hexValue($0) != nil }
+    let digits = line.prefix { $0.hexDigitValue != nil }
     let rest = line[digits.endIndex...]
     let marks = ["  ", " *", "\t"].first { rest.begins(with: $0) }
     return !digits.isEmpty && marks.map { rest.count > $0.utf8.count } ?? false
@@ -110,7 +110,7 @@ enum ChecksumLine: Equatable {
   static func holdsDigest(_ line: some Sequence<UInt8>) -> Bool {
     var run = 0
     for byte in line {
-      run = Percent.hexValue(byte) == nil ? 0 : run + 1
+      run = byte.hexDigitValue == nil ? 0 : run + 1
       if run == digitsOfDigest { return true }
     }
     return false
@@ -182,7 +182,7 @@ enum ChecksumLine: Equatable {
       return .size(name: Array(name), size, isComment: false)
     }
     let algorithm = tag.withUnsafeBytes { DigestAlgorithm(name: $0) }
-    let isHex = value.count >= 8 && value.allSatisfy { Percent.hexValue($0) != nil }
+    let isHex = value.count >= 8 && value.allSatisfy { $0.hexDigitValue != nil }
     let bytes = Base64.decode(value).flatMap { (16...64).contains($0.count) ? $0 : nil }
     guard let algorithm else { return isHex || bytes != nil ? .unsupported(name: Array(name)) : nil }
     let digest =

@@ -100,7 +100,7 @@ enum DigestWord: Equatable {
   init?(_ word: ArraySlice<UInt8>, untagged: DigestKind?) {
     if let colon = word.firstIndex(of: UInt8(ascii: ":")) {
       let hex = word[(colon + 1)...]
-      guard hex.count >= 8, hex.allSatisfy({ Percent.hexValue($0) != nil }),
+      guard hex.count >= 8, hex.allSatisfy({ $0.hexDigitValue != nil }),
         let kind = DigestKind(tag: word[..<colon])
       else { return nil }
       guard case .checked(let algorithm) = kind else {

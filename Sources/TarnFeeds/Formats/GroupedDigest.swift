@@ -50,7 +50,7 @@ struct GroupedDigest {
     let groups = text.split(whereSeparator: isBlank)
     guard let length = groups.first?.count, digits.isEmpty || length == groupLength,
       [2, 4, 8].contains(length) || digits.isEmpty && tag != nil && groups.count == 1,
-      groups.allSatisfy({ $0.count == length && $0.allSatisfy { Percent.hexValue($0) != nil } }),
+      groups.allSatisfy({ $0.count == length && $0.allSatisfy { $0.hexDigitValue != nil } }),
       digits.count + length * groups.count <= 256
     else { return false }
     groupLength = length

@@ -115,7 +115,7 @@ private struct HashdeepReading {
     guard !columns.isEmpty, fields.count == columns.count + 1, let name = fields.last, !name.isEmpty,
       zip(columns, fields).allSatisfy({ column, field in
         !field.isEmpty
-          && field.allSatisfy { column == .size ? $0.isASCIIDigit : Percent.hexValue($0) != nil }
+          && field.allSatisfy { column == .size ? $0.isASCIIDigit : $0.hexDigitValue != nil }
       })
     else { return nil }
     var row = Row(name: Array(name))

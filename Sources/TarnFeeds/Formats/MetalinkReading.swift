@@ -22,6 +22,7 @@ extension MetalinkVersion {
   var kind: FeedKind { .list }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    let input = try Self.inUTF8(input)
     // Checked before libxml2 sees it; the reader finds one that stands further down.
     guard !(try input.peek()).holds("<!DOCTYPE") else { throw XMLReader.doctypeRefused }
     let reader = try XMLReader(input)
@@ -29,6 +30,14 @@ extension MetalinkVersion {
     var reading = MetalinkReading<Self>(reader, context, namespace: try namespace(of: root, reader))
     while let node = try reader.next() { try reading.read(node, sink: sink) }
     return FeedEnd(format: name, isComplete: true)
+  }
+
+  /// Returns the document in UTF-8. One that is UTF-8 stays as it is, so that wrong bytes are refused.
+  private static func inUTF8(_ input: FeedInput) throws(FeedFailure) -> FeedInput {
+    let charset = Charset(
+      head: try input.peek(), contentType: nil, hadByteOrderMark: input.hadByteOrderMark)
+    guard charset != .utf8 else { return input }
+    return FeedInput(try UTF8Source(input, contentType: nil))
   }
 
   private func namespace(of root: XMLReader.Node, _ reader: XMLReader) throws(FeedFailure) -> String {

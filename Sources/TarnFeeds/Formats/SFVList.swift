@@ -39,7 +39,7 @@ struct SFVList: FeedFormat {
 
   private static func endsWithGroup(_ name: [UInt8]) -> Bool {
     let word = name[(name.lastIndex(where: isBlank).map { $0 + 1 } ?? 0)...]
-    return word.count == 8 && word.count < name.count && word.allSatisfy { Percent.hexValue($0) != nil }
+    return word.count == 8 && word.count < name.count && word.allSatisfy { $0.hexDigitValue != nil }
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
@@ -93,7 +93,7 @@ private enum SFVLine {
     while let last = line.last, isBlank(last) { line.removeLast() }
     let crc = line.suffix(8)
     var name = line.dropLast(8)
-    guard crc.count == 8, crc.allSatisfy({ Percent.hexValue($0) != nil }), let last = name.last,
+    guard crc.count == 8, crc.allSatisfy({ $0.hexDigitValue != nil }), let last = name.last,
       last == 0x20 || last == 0x09, !line.contains(0)
     else { return .malformed }
     while let last = name.last, isBlank(last) { name.removeLast() }

@@ -117,7 +117,7 @@ struct UnrecognisedText {
       words += rest
     }
     guard words.count >= 4, let length = words.first?.count, [2, 4, 8].contains(length),
-      words.allSatisfy({ $0.count <= length && $0.allSatisfy { Percent.hexValue($0) != nil } }),
+      words.allSatisfy({ $0.count <= length && $0.allSatisfy { $0.hexDigitValue != nil } }),
       words.count(where: { $0.count == length }) > words.count / 2
     else { return nil }
     return Likeness(
@@ -130,7 +130,7 @@ struct UnrecognisedText {
   private var cutSums: Unrecognised.Likeness? {
     let areDigests = lines.allSatisfy { line in
       let words = line.split(whereSeparator: isBlank)
-      return words.count >= 2 && words[0].count >= 24 && words[0].allSatisfy { Percent.hexValue($0) != nil }
+      return words.count >= 2 && words[0].count >= 24 && words[0].allSatisfy { $0.hexDigitValue != nil }
     }
     guard areDigests, let first = lines.first?.prefix(while: { !isBlank($0) }) else { return nil }
     return Likeness(
@@ -158,7 +158,7 @@ struct UnrecognisedText {
     }
     let areCRC = words.allSatisfy { words in
       guard words.count >= 2, let last = words.last else { return false }
-      return last.count == 8 && last.allSatisfy { Percent.hexValue($0) != nil }
+      return last.count == 8 && last.allSatisfy { $0.hexDigitValue != nil }
     }
     guard areCRC else { return nil }
     return Likeness(

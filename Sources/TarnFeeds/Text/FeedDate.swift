@@ -199,6 +199,7 @@ enum FeedDate {
         second = FeedDate.part(&rest, behind: 0x3A) ?? 0
       }
       takeFraction(&rest)
+      takeMeridiem(&rest)
     }
 
     private mutating func takeFraction(_ rest: inout ArraySlice<UInt8>) {
@@ -208,6 +209,14 @@ enum FeedDate {
       rest = rest[digits.endIndex...]
       let padded = digits.prefix(9) + Array(repeating: 0x30, count: max(0, 9 - digits.count))
       nanosecond = FeedDate.number(padded) ?? 0
+    }
+
+    /// Reads the `PM` of `10:13PM`.
+    private mutating func takeMeridiem(_ rest: inout ArraySlice<UInt8>) {
+      let word = rest.drop(while: isBlank).prefix { $0.isASCIILetter || $0 == 0x2E }
+      guard let hours = FeedDate.meridiem(Array(word)) else { return }
+      rest = rest[word.endIndex...]
+      self = shifted(hours)
     }
 
     /// - Parameter hours: 12 for the second half of the day.

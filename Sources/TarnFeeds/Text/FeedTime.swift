@@ -1,6 +1,7 @@
 import TarnCore
 
-/// Reads the forms of a time that feeds use.
+/// Reads times as servers and programs write them: one exact form each, for the words of a listing may look alike. `FeedDate` is for
+/// news feeds, whose dates have errors.
 enum FeedTime {
   private static let months = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",

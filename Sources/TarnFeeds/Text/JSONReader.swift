@@ -376,7 +376,7 @@ struct JSONReader {
     var value: UInt32 = 0
     for _ in 0..<4 {
       guard try hasByte() else { throw truncated() }
-      guard let digit = Percent.hexValue(buffer[position]) else {
+      guard let digit = buffer[position].hexDigitValue else {
         throw malformed("four hexadecimal digits expected")
       }
       value = value << 4 | UInt32(digit)

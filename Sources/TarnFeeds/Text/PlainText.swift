@@ -131,7 +131,7 @@ enum PlainText {
     let isHex = digits.first.map { $0 | 0x20 == UInt8(ascii: "x") } ?? false
     let digits = isHex ? digits.dropFirst() : digits
     guard (1...8).contains(digits.count),
-      digits.allSatisfy({ isHex ? Percent.hexValue($0) != nil : $0.isASCIIDigit }),
+      digits.allSatisfy({ isHex ? $0.hexDigitValue != nil : $0.isASCIIDigit }),
       let value = UInt32(String(decoding: digits, as: UTF8.self), radix: isHex ? 16 : 10)
     else { return nil }
     if (0x80...0x9F).contains(value) { return Charset.windows1252(UInt8(value)) }

@@ -30,7 +30,7 @@ struct URLReference: Equatable {
     if rest.starts(with: [0x2F, 0x2F]) {
       rest = rest.dropFirst(2)
       let slash = rest.firstIndex(of: 0x2F) ?? rest.endIndex
-      authority = HostName.ascii(Array(rest[..<slash]))
+      authority = IDNA.ascii(Array(rest[..<slash]))
       rest = rest[slash...]
     }
     path = Array(rest)
@@ -158,13 +158,19 @@ struct URLReference: Equatable {
 
   /// Returns whether scheme, host and port are the same.
   func isSameOrigin(as other: URLReference) -> Bool {
-    func folded(_ url: URLReference) -> [UInt8] {
-      var host = (url.authority ?? []).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-      let port = ":\(url.source?.port ?? 0)"
-      if host.suffix(port.utf8.count).elementsEqual(port.utf8) { host.removeLast(port.utf8.count) }
-      return host
-    }
-    return scheme == other.scheme && folded(self) == folded(other)
+    // Nearly all links of a page are written like the page's own URL.
+    scheme == other.scheme && (authority == other.authority || server == other.server)
+  }
+
+  /// The host, in its normal form where it has one, and the port.
+  private var server: [String] {
+    let text = String(decoding: authority ?? [], as: UTF8.self)
+    // An IPv6 address has colons within its brackets.
+    let colon = text.lastIndex(of: ":").flatMap { text[$0...].contains("]") ? nil : $0 } ?? text.endIndex
+    let (host, port) = (String(text[..<colon]), text[colon...].dropFirst())
+    return [
+      HostName(host)?.inURL ?? host.lowercased(), port.isEmpty ? "\(source?.port ?? 0)" : String(port),
+    ]
   }
 
   private static func isScheme(_ text: ArraySlice<UInt8>) -> Bool {
@@ -244,14 +250,5 @@ extension Percent {
       return UInt64(String(decoding: text, as: UTF8.self))
     }
     return text.reduce(0) { $0 * 10 + UInt64($1 & 15) }
-  }
-
-  static func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46: byte - 0x41 + 10
-    case 0x61...0x66: byte - 0x61 + 10
-    default: nil
-    }
   }
 }

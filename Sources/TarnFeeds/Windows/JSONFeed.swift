@@ -2,7 +2,7 @@ import TarnCore
 
 /// JSON Feed 1.0 and 1.1: the attachments of the items. A window, like RSS.
 struct JSONFeed: FeedFormat {
-  var name: String { "JSON Feed" }
+  var name: String { WindowFormat.json.rawValue }
   var kind: FeedKind { .window }
 
   func recognises(_ head: [UInt8]) -> Bool {

@@ -7,12 +7,6 @@ struct Window: FeedFormat {
   var name: String { "RSS, Atom" }
   var kind: FeedKind { .window }
 
-  enum Kind: String {
-    case rss = "RSS"
-    case rdf = "RSS 1.0"
-    case atom = "Atom"
-  }
-
   /// Why a window is never complete, for people.
   static let reason =
     "the feed is a window: it shows the newest items only, and an item that leaves it is not gone"

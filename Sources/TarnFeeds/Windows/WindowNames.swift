@@ -7,7 +7,7 @@ enum WindowNames {
   /// - Parameters:
   ///   - root: the namespace of the document's root, whose children are RSS whatever it is.
   ///   - kind: the kind of names without a namespace.
-  init(namespace: String, prefix: String, root: String, kind: Window.Kind) {
+  init(namespace: String, prefix: String, root: String, kind: WindowFormat) {
     if namespace.isEmpty {
       // The prefix was not declared, or there is none.
       self = prefix.isEmpty ? kind == .atom ? .atom : .rss : Self.usual[prefix.lowercased()] ?? .other

@@ -47,7 +47,7 @@ struct WindowReading {
     }
   }
 
-  private(set) var kind: Window.Kind?
+  private(set) var kind: WindowFormat?
   /// The number of items that were read to their end.
   private(set) var items = 0
   /// The number of end tags of items so far.
@@ -168,7 +168,7 @@ struct WindowReading {
     }
   }
 
-  private func itemField(_ element: XMLEvents.Element, _ names: WindowNames, _ kind: Window.Kind) -> Field? {
+  private func itemField(_ element: XMLEvents.Element, _ names: WindowNames, _ kind: WindowFormat) -> Field? {
     let isChild = depth == current.depth + 1
     if names == .media {
       if element.name == "hash" { return .hash(algorithm: element["algo"]) }

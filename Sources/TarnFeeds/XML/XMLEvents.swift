@@ -4,7 +4,7 @@ import TarnCore
 /// Reads XML in UTF-8 element by element through libxml2, and continues after errors.
 ///
 /// libxml2's text reader stops at the first error, so this uses its push parser. Its input has no DOCTYPE (`RepairedXML`), hence no
-/// entities. Memory is bounded: one block and its events.
+/// entities. Memory is bounded: one block and its events, and one tag (`TagBound.longestTag`).
 final class XMLEvents {
   private static let blockSize = 16_384
 

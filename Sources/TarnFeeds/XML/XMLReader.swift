@@ -1,7 +1,7 @@
 import CXML
 import TarnCore
 
-/// Reads XML node by node through libxml2, without network, external entities or a DOCTYPE.
+/// Reads XML in UTF-8 node by node through libxml2, without network, external entities or a DOCTYPE.
 final class XMLReader {
   static let maximumDepth = 32
 
@@ -27,7 +27,8 @@ final class XMLReader {
     feed = XMLFeed(input)
     // Safe because `feed` lives as long as this object, whose deinit frees the reader that holds the pointer.
     let context = Unmanaged.passUnretained(feed).toOpaque()
-    let options = Int32(XML_PARSE_NONET.rawValue)
+    // The encoding that the document declares is none that `TagBound` reads.
+    let options = Int32(XML_PARSE_NONET.rawValue | XML_PARSE_IGNORE_ENC.rawValue)
     guard Self.isReady, let reader = xmlReaderForIO(XMLFeed.read, XMLFeed.close, context, nil, nil, options)
     else {
       throw FeedFailure.malformed("libxml2 cannot start (out of memory?)")

@@ -143,7 +143,7 @@ package struct FolderHome: Sendable, Equatable {
   }
 
   private static func isID(_ text: String) -> Bool {
-    text.utf8.count == 32 && text.utf8.allSatisfy { Digest.value(ofHexDigit: $0) != nil }
+    text.utf8.count == 32 && text.utf8.allSatisfy { $0.hexDigitValue != nil }
   }
 
   private static func knowsMirror(_ directory: String) throws(FolderFailure) -> Bool {

@@ -78,8 +78,8 @@ extension ColumnSource {
   }
 }
 
-/// A record that a table keeps as a row. `Records.swift` has each record's columns in one place: their names, and in the same order
-/// how they are written and read.
+/// A record that a table keeps as a row. `Records.swift`, and for tasks `TaskRows.swift`, has each record's columns in one place: their
+/// names, and in the same order how they are written and read.
 protocol TableRecord {
   static var table: String { get }
   /// The column names, separated by commas.
@@ -98,7 +98,9 @@ extension TableRecord {
   }
 
   /// A question mark for each column, separated by commas.
-  static var places: String {
+  static var places: String { places(of: columns) }
+
+  static func places(of columns: String) -> String {
     columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")
   }
 }

@@ -48,7 +48,8 @@ enum SQL {
 
   static let dropProblems = "DELETE FROM problems WHERE seen < ? RETURNING name, kind"
 
-  static let addEvent = "INSERT INTO events (\(Event.ownColumns)) VALUES (?, ?, ?, ?, ?)"
+  static let addEvent =
+    "INSERT INTO events (\(Event.ownColumns)) VALUES (\(Event.places(of: Event.ownColumns)))"
 
   static let oldestPrunable = """
     SELECT number, moment FROM events WHERE NOT (code = 'deleted' AND moment >= ?) ORDER BY number LIMIT 1

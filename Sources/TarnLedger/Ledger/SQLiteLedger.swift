@@ -556,7 +556,6 @@ extension Connection {
       try run("DELETE FROM held_paths")
       try writeFact(.heldReason, nil)
     case .name(let name): try put(name)
-    case .dropName(let path): try run("DELETE FROM names WHERE path = ?", [.blob(path.bytes)])
     case .activity(let list): try write(list)
     case .fact(let name, let value): try writeFact(name, value)
     case .inPlace(let entries, let bytes):

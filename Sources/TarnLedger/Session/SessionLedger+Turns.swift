@@ -5,20 +5,18 @@ extension SessionLedger {
   /// Returns the tasks whose turn is next.
   package func next(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)],
-        TaskRows.read)
+      try Self.tasks("state = 'queued' ORDER BY rank, position LIMIT ?", [.limit(limit)], connection)
     }
   }
 
   /// Returns how many tasks have their turn before this one that wait for a better request, and begin without one by a certain time; at
-  /// most 64.
+  /// most 64. The code is a part of the statement, for the index over such tasks does not serve a bound value.
   package func asked(before number: Int64, dueBy time: Timestamp) throws(LedgerFailure) -> Int {
     try read { connection throws(LedgerFailure) in
       try connection.all(
         """
         SELECT asked.number FROM tasks AS asked, tasks AS task WHERE task.number = ?
-          AND asked.state = 'waiting' AND asked.code = 'request-old' AND asked.due IS NOT NULL AND asked.due <= ?
+          AND asked.state = 'waiting' AND asked.code = '\(TaskRecord.stale)' AND asked.due IS NOT NULL AND asked.due <= ?
           AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 64
         """, [.integer(number), .integer(time.nanoseconds)], Self.number
       ).count
@@ -91,9 +89,9 @@ extension SessionLedger {
   /// next attempt instead.
   package func lackingRoom(limit: Int) throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE state = 'waiting' AND due IS NULL AND code = ? ORDER BY rank, position LIMIT ?",
-        [.text(TaskRecord.lacksRoom), .limit(limit)], TaskRows.read)
+      try Self.tasks(
+        "state = 'waiting' AND due IS NULL AND code = ? ORDER BY rank, position LIMIT ?",
+        [.text(TaskRecord.lacksRoom), .limit(limit)], connection)
     }
   }
 }

@@ -50,7 +50,8 @@ extension SessionLedger {
     package var digest: String
   }
 
-  package enum Fact: String {
+  /// A named value of the session, or of one of its groups or keys.
+  package enum Fact {
     case settings
     /// A random word in the names of the session's partial files.
     case token
@@ -65,6 +66,26 @@ extension SessionLedger {
     case leftAlone
     /// The `all-delivered` events that `takeDelivered` has not returned yet, as JSON: the newest 100.
     case untold
+    /// The number of the last event that told the end of a group; of the whole session for `nil`.
+    case delivered(group: String?)
+    /// The number of the known task that a request with this key was for.
+    case laterKey(String)
+
+    /// The name in the database.
+    var name: String {
+      switch self {
+      case .settings: "settings"
+      case .token: "token"
+      case .acknowledged: "acknowledged"
+      case .closed: "closed"
+      case .age: "age"
+      case .contact: "contact"
+      case .leftAlone: "leftAlone"
+      case .untold: "untold"
+      case .delivered(let group): group.map { "delivered:\($0)" } ?? "delivered"
+      case .laterKey(let key): "key:\(key)"
+      }
+    }
   }
 
   /// Returns the stored settings, or the standard ones.

@@ -78,11 +78,11 @@ package final class SessionLedger: TransferLedger {
   // MARK: Facts
 
   package func fact(_ name: Fact) throws(LedgerFailure) -> String? {
-    try read { connection throws(LedgerFailure) in
-      try connection.first("SELECT value FROM facts WHERE name = ?", [.text(name.rawValue)]) {
-        row throws(LedgerFailure) in try row.text(0)
-      }
-    }
+    try read { connection throws(LedgerFailure) in try Self.fact(name, connection) }
+  }
+
+  private static func fact(_ name: Fact, _ connection: Connection) throws(LedgerFailure) -> String? {
+    try connection.first(SQL.fact, [.text(name.name)]) { row throws(LedgerFailure) in try row.text(0) }
   }
 
   package func set(_ name: Fact, _ value: String) throws(LedgerFailure) {
@@ -91,7 +91,7 @@ package final class SessionLedger: TransferLedger {
 
   private static func set(_ name: Fact, _ value: String, _ connection: Connection) throws(LedgerFailure) {
     try connection.run(
-      "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(name.rawValue), .text(value)])
+      "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(name.name), .text(value)])
   }
 
   // MARK: Tasks
@@ -125,17 +125,15 @@ package final class SessionLedger: TransferLedger {
   private static func add(
     _ request: TaskRequest, _ terms: TaskTerms, _ renews: Bool, _ connection: Connection
   ) throws(LedgerFailure) -> (Added, isNewlyLive: Bool) {
-    if let key = request.key, let known = try task(TaskRows.byKey, TaskRows.values(byKey: key), connection) {
+    if let key = request.key, let known = try task(byKey, values(byKey: key), connection) {
       return (Added(task: known, wasThere: true, isRepeated: true), false)
     }
     let asked = try task("url = ? AND destination = ?", [.text(request.url), .text(request.to)], connection)
     if var known = asked {
       let hadEnded = known.state.isEnd
-      if known.renew(with: request, terms, takesAll: renews) { try TaskRows.write(known, connection) }
+      if known.renew(with: request, terms, takesAll: renews) { try connection.update(known) }
       if let key = request.key, key != known.request.key {
-        try connection.run(
-          "INSERT INTO facts (name, value) VALUES (?, ?)",
-          [TaskRows.laterKey(key), .text(String(known.number))])
+        try Self.set(.laterKey(key), String(known.number), connection)
       }
       return (Added(task: known, wasThere: true), hadEnded && !known.state.isEnd)
     }
@@ -144,22 +142,12 @@ package final class SessionLedger: TransferLedger {
     record.begin(request.first, terms)
     let next = try connection.first(
       "SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'tasks'", [], Self.number)
-    try connection.run(
-      """
-      INSERT INTO tasks (url, destination, client_key, position, added, state, rank, due, request, path, code,
-        message, attempts, whole, stall, fresh, task_group)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)
-      """,
-      [
-        .text(request.url), .text(request.to), TaskRows.text(request.key), .integer(next ?? 1),
-        TaskRows.time(record.added),
-        .text(record.state.rawValue), .integer((request.priority ?? .normal).rank),
-        TaskRows.time(record.nextAttempt),
-        .text(JSONText.line(request)), TaskRows.text(record.path), TaskRows.text(record.code),
-        TaskRows.text(record.message),
-        record.life.map { .integer($0.whole) } ?? .null, record.life.map { .integer($0.stall) } ?? .null,
-        TaskRows.time(record.fresh), TaskRows.text(request.group),
-      ])
+    try connection.run(TaskRecord.add) { (statement) throws(LedgerFailure) in
+      try statement.put(next ?? 1)
+      try statement.put(request.url)
+      try statement.put(request.to)
+      try statement.put(record)
+    }
     let number = try connection.first("SELECT last_insert_rowid()", [], Self.number)
     record.number = number ?? 0
     return (Added(task: record, wasThere: false), true)
@@ -182,9 +170,9 @@ package final class SessionLedger: TransferLedger {
   ) throws(LedgerFailure) -> [TaskRecord] {
     let list = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
     return try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
-        [.integer(after), .limit(limit)], TaskRows.read)
+      try Self.tasks(
+        "number > ? AND state IN (\(list)) ORDER BY number LIMIT ?", [.integer(after), .limit(limit)],
+        connection)
     }
   }
 
@@ -198,9 +186,9 @@ package final class SessionLedger: TransferLedger {
       let last = try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'events'") {
         row throws(LedgerFailure) in try row.integer(0)
       }
-      let tasks = try connection.all(
-        "\(TaskRows.select) WHERE number > ? AND state IN (\(list)) ORDER BY number LIMIT ?",
-        [.integer(after), .limit(limit)], TaskRows.read)
+      let tasks = try Self.tasks(
+        "number > ? AND state IN (\(list)) ORDER BY number LIMIT ?", [.integer(after), .limit(limit)],
+        connection)
       return (last ?? 0, tasks)
     }
   }
@@ -219,15 +207,14 @@ package final class SessionLedger: TransferLedger {
   /// Returns the tasks that keep a partial file, or write one now.
   package func partialTasks() throws(LedgerFailure) -> [TaskRecord] {
     try read { connection throws(LedgerFailure) in
-      try connection.all(
-        "\(TaskRows.select) WHERE directory IS NOT NULL ORDER BY number", [], TaskRows.read)
+      try Self.tasks("directory IS NOT NULL ORDER BY number", [], connection)
     }
   }
 
   /// Returns whether a task was added with this client's key.
   package func knows(key: String) throws(LedgerFailure) -> Bool {
     try read { connection throws(LedgerFailure) in
-      try Self.task(TaskRows.byKey, TaskRows.values(byKey: key), connection) != nil
+      try Self.task(Self.byKey, Self.values(byKey: key), connection) != nil
     }
   }
 
@@ -281,7 +268,7 @@ package final class SessionLedger: TransferLedger {
         guard let record = try Self.task("number = ?", [.integer(number)], connection),
           let (changed, events) = change(record)
         else { continue }
-        try TaskRows.write(changed, connection)
+        try connection.update(changed)
         for event in events { try append(completed(event, changed, connection), connection) }
         if changed.state.isEnd, !record.state.isEnd { ended.append(changed) }
         result.append(changed)
@@ -312,13 +299,12 @@ package final class SessionLedger: TransferLedger {
   package func finished(_ number: Int64) throws(LedgerFailure) -> Row? {
     try read { connection throws(LedgerFailure) in
       guard let task = try Self.task("number = ?", [.integer(number)], connection), let file = task.file,
-        let digest = task.digest.flatMap({ Digest(labelled: $0) }),
-        let response = try Self.response(number, connection)
+        let digest = task.digest.flatMap({ Digest(labelled: $0) })
       else { return nil }
       return Row(
         path: RelativePath(task: number), identity: file, digest: digest,
         isVerified: task.request.digest != nil,
-        fingerprint: [], etag: response.etag, lastModified: response.lastModified,
+        fingerprint: [], etag: task.origin?.etag, lastModified: task.origin?.lastModified,
         placed: task.ended ?? task.added)
     }
   }
@@ -339,7 +325,7 @@ package final class SessionLedger: TransferLedger {
       (record.request.to, record.directory, record.disk) = (to.place, to.directory, nil)
     }
     if response.head.status < 400 { record.fresh = now }
-    try TaskRows.write(record, connection)
+    try connection.update(record)
     try connection.run(
       "UPDATE tasks SET response = ? WHERE number = ?",
       [.text(JSONText.line(response.head)), .integer(number)])
@@ -347,12 +333,6 @@ package final class SessionLedger: TransferLedger {
     event.response = response.head
     try append(event, connection)
     written.withLock { $0.append((number, response.serial)) }
-  }
-
-  private static func task(
-    _ condition: String, _ values: [Value], _ connection: Connection
-  ) throws(LedgerFailure) -> TaskRecord? {
-    try connection.first("\(TaskRows.select) WHERE \(condition)", values, TaskRows.read)
   }
 
   // MARK: Events
@@ -386,16 +366,13 @@ package final class SessionLedger: TransferLedger {
     var events: [SessionEvent] = []
     try change { connection throws(LedgerFailure) in
       events = try Self.untold(connection)
-      try connection.run("DELETE FROM facts WHERE name = ?", [.text(Fact.untold.rawValue)])
+      try connection.run("DELETE FROM facts WHERE name = ?", [.text(Fact.untold.name)])
     }
     return events
   }
 
   private static func untold(_ connection: Connection) throws(LedgerFailure) -> [SessionEvent] {
-    let text = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(Fact.untold.rawValue)]) {
-      row throws(LedgerFailure) in try row.text(0)
-    }
-    return text.flatMap { JSONText.value([SessionEvent].self, from: $0) } ?? []
+    try Self.fact(.untold, connection).flatMap { JSONText.value([SessionEvent].self, from: $0) } ?? []
   }
 
   /// Returns the number of the newest event; 0 when there never was one.
@@ -420,13 +397,9 @@ package final class SessionLedger: TransferLedger {
     try change { connection throws(LedgerFailure) in
       let last = try connection.first(
         "SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], Self.number)
-      let before = try connection.first(
-        "SELECT value FROM facts WHERE name = ?", [.text(Fact.acknowledged.rawValue)]
-      ) {
-        row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
-      }
-      reached = max(min(number, last ?? 0), before ?? 0)
-      guard reached > before ?? 0 else { return }
+      let before = try Self.fact(.acknowledged, connection).flatMap { Int64($0) } ?? 0
+      reached = max(min(number, last ?? 0), before)
+      guard reached > before else { return }
       try Self.set(.acknowledged, String(reached), connection)
       try Self.dropEvents(upTo: reached, connection)
     }
@@ -515,15 +488,12 @@ package final class SessionLedger: TransferLedger {
       open + (group == nil ? " LIMIT 1" : " AND task_group = ? LIMIT 1"), group.map { [.text($0)] } ?? [],
       Self.number)
     guard isOpen == nil else { return }
-    let fact = "delivered" + (group.map { ":\($0)" } ?? "")
-    let last = try connection.first("SELECT value FROM facts WHERE name = ?", [.text(fact)]) {
-      row throws(LedgerFailure) in Int64(try row.text(0)) ?? 0
-    }
+    let last = try Self.fact(.delivered(group: group), connection).flatMap { Int64($0) } ?? 0
     // Each task counts once, however often it was retried.
     let counts = try connection.all(
       "SELECT state, count(*) FROM tasks WHERE end_event > ?" + (group == nil ? "" : " AND task_group = ?")
         + " GROUP BY state",
-      [.integer(last ?? 0)] + (group.map { [.text($0)] } ?? [])
+      [.integer(last)] + (group.map { [.text($0)] } ?? [])
     ) { row throws(LedgerFailure) in (try row.text(0), Int(try row.integer(1))) }
     func count(_ state: TaskState) -> Int { counts.first { $0.0 == state.rawValue }?.1 ?? 0 }
     var event = SessionEvent(group == nil ? .allDelivered : .groupDelivered, time: clock.time)
@@ -532,8 +502,7 @@ package final class SessionLedger: TransferLedger {
     try append(event, connection)
     event.number =
       try connection.first("SELECT seq FROM sqlite_sequence WHERE name = 'events'", [], Self.number) ?? 0
-    try connection.run(
-      "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(fact), .text(String(event.number))])
+    try Self.set(.delivered(group: group), String(event.number), connection)
     guard group == nil else { return }
     let untold = try Self.untold(connection) + [event]
     try Self.set(.untold, JSONText.line(Array(untold.suffix(Self.mostUntold))), connection)
@@ -568,7 +537,10 @@ package final class SessionLedger: TransferLedger {
     try change { connection throws(LedgerFailure) in
       let task = try Self.task("number = ?", [.integer(row.path.task)], connection)
       isQueued = task?.state == .queued
-      if isQueued { try apply(.row(row), connection) }
+      if isQueued {
+        try finish(
+          row.path.task, row.identity, digest: row.digest.labelled, from: task?.origin, connection)
+      }
     }
     return isQueued
   }
@@ -611,25 +583,41 @@ package final class SessionLedger: TransferLedger {
     case .dropIntent(let path):
       try connection.run("DELETE FROM intents WHERE task = ?", [.integer(path.task)])
     case .row(let row):
-      try finish(row.path.task, row.identity, digest: row.digest.labelled, connection)
+      let number = row.path.task
+      try noteResponse(of: number, connection)
+      try finish(
+        number, row.identity, digest: row.digest.labelled, from: try Self.origin(of: row, connection),
+        connection)
     // A session has no feed, no trash and no list of problems, and it has its own events.
     default: break
     }
   }
 
+  /// Returns where the file of a transfer came from: the last answer has brought or confirmed it. Without validators that is of no use.
+  private static func origin(of row: Row, _ connection: Connection) throws(LedgerFailure) -> FileOrigin? {
+    guard row.etag != nil || row.lastModified != nil,
+      let response = try Self.response(row.path.task, connection)
+    else { return nil }
+    return FileOrigin(
+      url: response.redirects?.first ?? response.url, etag: row.etag, lastModified: row.lastModified)
+  }
+
   /// Records that the file of a task has its name.
   private func finish(
-    _ number: Int64, _ file: FileIdentity, digest: String, _ connection: Connection
+    _ number: Int64, _ file: FileIdentity, digest: String, from origin: FileOrigin?,
+    _ connection: Connection
   ) throws(LedgerFailure) {
-    try noteResponse(of: number, connection)
     guard var record = try Self.task("number = ?", [.integer(number)], connection) else { return }
     let now = clock.time
-    (record.state, record.life, record.file) = (.finished, nil, file)
-    (record.directory, record.movedFrom, record.wish) = (nil, nil, nil)
+    // A file that was there already did not take the name of the partial one, which the session still has to remove.
+    let leavesPartial = record.file == file && sources.withLock { $0 }.kept(record) != nil
+    if !leavesPartial { (record.directory, record.movedFrom) = (nil, nil) }
+    (record.state, record.life, record.wish) = (.finished, nil, nil)
+    (record.file, record.origin) = (file, origin)
     (record.bytes, record.digest, record.ended) = (file.size, digest, now)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
-    try TaskRows.write(record, connection)
+    try connection.update(record)
     var event = SessionEvent(.finished, time: now, of: record)
     event.response = try Self.response(number, connection)
     try append(event, connection)
@@ -677,9 +665,10 @@ package final class SessionLedger: TransferLedger {
       guard let (path, file) = found, var record = try Self.task("number = ?", [.integer(number)], connection)
       else { return }
       record.path = path
-      try TaskRows.write(record, connection)
+      try connection.update(record)
       try apply(.dropPartial(RelativePath(task: number)), connection)
-      try finish(number, file, digest: intent.digest, connection)
+      // The answer that brought it may not be the last one. Without its validators it is fetched again when it is asked about.
+      try finish(number, file, digest: intent.digest, from: nil, connection)
     }
   }
 

@@ -2,7 +2,13 @@ extension Schema {
   /// The schema of a session's ledger.
   static let session = Schema(steps: [
     sessionVersion1, sessionVersion2, sessionVersion3, sessionVersion4, sessionVersion5,
+    sessionVersion6,
   ])
+
+  private static let sessionVersion6 = """
+    -- FileOrigin of the finished file as JSON; NULL when it is not known.
+    ALTER TABLE tasks ADD COLUMN origin TEXT;
+    """
 
   private static let sessionVersion5 = """
     -- ID of the file system that its partial file is on (f_fsid in hexadecimal); NULL when unknown.

@@ -39,7 +39,8 @@ struct Route: Hashable, Sendable {
 ///
 /// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes. The others join
 /// without waiting for their mirror's turn, since they take no place. They must wait while a mirror waits that has no place at the
-/// host or, when all places are taken, none anywhere. Otherwise it might wait for ever.
+/// host or, when all places are taken, none anywhere. Otherwise it might wait for ever. They wait while an urgent request of their
+/// client waits there, too: it may get the place that they leave.
 ///
 /// Each mirror has its own circuit breaker for each route, so that a failing mirror does not block others that the host answers.
 ///
@@ -141,8 +142,8 @@ final class BudgetState {
   struct Entry {
     let line: Line
     let member: any BudgetMember
-    /// The kind of place it has, with its ticket; `nil` while it waits.
-    var seat: (hold: Hold, ticket: CircuitBreaker.Ticket)?
+    /// The kind of place it has, with its ticket and its generation among streams; `nil` while it waits.
+    var seat: (hold: Hold, ticket: CircuitBreaker.Ticket, generation: Int)?
   }
 
   /// How a request would be let in.
@@ -264,7 +265,7 @@ final class BudgetState {
       let ticket = guest.breaker.admit(now: now.monotonic)
     else { return nil }
     leaveLine(place, line)
-    entry.seat = (turn.hold, ticket)
+    entry.seat = (turn.hold, ticket, line.own.generation)
     entries[place] = entry
     count(entry, 1)
     if turn.rank != .joins {
@@ -330,7 +331,6 @@ final class BudgetState {
   private func end(_ place: Place) -> Entry? {
     guard let entry = entries.removeValue(forKey: place) else { return nil }
     if entry.seat == nil { leaveLine(place, entry.line) } else { count(entry, -1) }
-    entry.line.own.rest()
     // Where no request is left, the order of silent mirrors no longer matters.
     let site = entry.line.guest.site
     if site.places == 0, site.lines.isEmpty { site.silent = [] }
@@ -382,7 +382,7 @@ final class BudgetState {
   private func turn(of line: Line) -> Turn? {
     let (guest, flow) = (line.guest, line.priority.rawValue)
     guard mayGo(line), let hold = line.own.hold(line.kind), let order = line.waiting.first?.order,
-      let rank = rank(of: guest, hold)
+      let rank = rank(of: line, hold)
     else { return nil }
     // No flow counts as served less than the one that was served last.
     let served = (
@@ -394,11 +394,13 @@ final class BudgetState {
   /// Returns whether the line's mirror may ask the host now.
   private func mayGo(_ line: Line) -> Bool { line.guest.breaker.wait(now: now.monotonic) == .zero }
 
-  /// Returns how a mirror's request would be let in at a host; `nil` where it may not.
-  private func rank(of guest: Guest, _ hold: Hold) -> Rank? {
-    let site = guest.site
+  /// Returns how a line's request would be let in; `nil` where it may not.
+  private func rank(of line: Line, _ hold: Hold) -> Rank? {
+    let (guest, site) = (line.guest, line.guest.site)
     if site.isLocal { return .byTurns }
-    if hold == .stream, guest.has.streams > 0 { return isWaitedFor(site) ? nil : .joins }
+    if hold == .stream, guest.has.streams > 0 {
+      return isWaitedFor(site) || isBehindUrgent(line) ? nil : .joins
+    }
     let forNewcomers = site.isShared && limits.perHost > 1 ? 1 : 0
     let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 2))
     let freeForLarge = limits.perHost - forSmall - site.large
@@ -423,6 +425,12 @@ final class BudgetState {
         isNewcomer($0, for: site, isFull: isFull) && $0.own.hold($0.kind) != nil && mayGo($0)
       }
     }
+  }
+
+  /// Returns whether an urgent request of the same client waits at the host. It is let in first, unless no place is free for it.
+  private func isBehindUrgent(_ line: Line) -> Bool {
+    line.priority != .urgent
+      && line.guest.site.lines.contains { $0.own === line.own && $0.priority == .urgent }
   }
 
   /// Returns whether the line's mirror has no place at the host or, when the last of all is kept, none anywhere.
@@ -450,7 +458,10 @@ final class BudgetState {
   }
 
   /// Takes the news that the host of a running request had trouble with it.
-  func meet(_ trouble: StreamLimit.Trouble, _ place: Place) { entries[place]?.line.own.meet(trouble) }
+  func meetTrouble(_ place: Place) {
+    guard let entry = entries[place], let seat = entry.seat else { return }
+    entry.line.own.meetTrouble(of: seat.generation)
+  }
 
   private func report(_ entry: Entry, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
     if let ticket = entry.seat?.ticket { report(entry.line.guest, ticket, outcome, cause) }
@@ -461,7 +472,7 @@ final class BudgetState {
   ) {
     // When another mirror found the host dead, one failure says as much as several.
     let isSuspect =
-      outcome == .transportFailed
+      outcome.isFailure
       && mirrors.values.compactMap { $0.guests[guest.site.route] }
         .contains { $0 !== guest && $0.breaker.state != .closed && wish($0) == nil }
     let isNews = guest.breaker.report(
@@ -478,7 +489,7 @@ final class BudgetState {
       if guest.wish.map({ $0.monotonic < until.monotonic }) ?? true { guest.wish = until }
     case .answered: guest.wish = nil
     // A failed connection is no answer.
-    case .transportFailed, .harmed, .cancelled: break
+    case .transportFailed, .connectionLost, .harmed, .cancelled: break
     }
   }
 

@@ -75,14 +75,14 @@ final class ClientPlaces {
 /// What a client has at one host, within its own limits.
 ///
 /// A place is a connection. Each request has one, but where a host speaks HTTP/2 short requests are streams. All streams at a host
-/// share one place, and `StreamLimit` says how many there may be. When streams need more connections than that, libcurl opens them,
-/// up to its own limit for a host.
+/// share one place, also where there is only one, and `StreamLimit` says how many there may be. When streams need more connections
+/// than that, libcurl opens them, up to its own limit for a host.
 final class ClientHost {
   let client: ClientPlaces
   /// The number of waiting requests.
   var waiting = 0
   private var has = Places()
-  /// The stream limit. `nil` where the host is not known to speak HTTP/2 and has had no trouble.
+  /// The stream limit; `nil` while the host is not known to speak HTTP/2.
   private var limit: StreamLimit?
 
   init(_ client: ClientPlaces) { self.client = client }
@@ -91,27 +91,17 @@ final class ClientHost {
 
   private var isOpen: Bool { client.taken < client.limits.total && has.taken < client.limits.perHost }
 
-  /// True after trouble: when no more streams than places are allowed, each request may as well have its own place.
-  private var isTroubled: Bool { limit.map { $0.most <= client.limits.perHost } ?? false }
-
-  /// The most streams; 0 where there are none.
-  private var streamLimit: Int {
-    // A client with only one place, in all or at a host, wants one thing at a time.
-    guard client.limits.total > 1, client.limits.perHost > 1, let limit, !isTroubled else { return 0 }
-    return limit.most
-  }
+  /// The generation of a request that is let in now; see `meetTrouble`.
+  var generation: Int { limit?.generation ?? 0 }
 
   /// Returns what a request of that kind would hold if it was let in now; `nil` where it may not be.
   func hold(_ kind: TransferKind) -> Hold? {
-    guard kind.mayStream, streamLimit > 0 else { return isOpen ? kind.place : nil }
-    return has.streams < streamLimit && (has.streams > 0 || isOpen) ? .stream : nil
+    guard kind.mayStream, let most = limit?.most else { return isOpen ? kind.place : nil }
+    return has.streams < most && (has.streams > 0 || isOpen) ? .stream : nil
   }
 
   /// - Parameter change: 1 for a request that begins, -1 for one that ends.
-  func count(_ hold: Hold, _ change: Int) {
-    client.taken += has.count(hold, change)
-    if hold == .stream, change < 0 { limit?.ended() }
-  }
+  func count(_ hold: Hold, _ change: Int) { client.taken += has.count(hold, change) }
 
   /// Takes the news that the host has answered.
   ///
@@ -119,7 +109,6 @@ final class ClientHost {
   ///   - isStream: true when the answer was one of the streams of a connection.
   ///   - isNew: true when a connection was opened for it.
   func note(isStream: Bool, isNew: Bool) {
-    guard !isTroubled else { return }
     if isStream, limit != nil {
       limit?.answered(isNew: isNew, running: has.streams)
     } else {
@@ -127,17 +116,10 @@ final class ClientHost {
     }
   }
 
-  /// Takes the news that the host had trouble. After an overload it gets no more requests at once than there are places, whatever
-  /// protocol it speaks.
-  func meet(_ trouble: StreamLimit.Trouble) {
-    if limit == nil, trouble == .overload { limit = StreamLimit() }
-    limit?.meet(trouble, running: has.streams)
-  }
-
-  /// Ends a busy time: once no request is left, the protocol stays known and trouble is forgotten.
-  func rest() {
-    guard isIdle else { return }
-    limit?.rested()
-    if isTroubled { limit = nil }
+  /// Takes the news that the host had trouble: it gets fewer streams.
+  ///
+  /// - Parameter generation: the generation of the request with the trouble.
+  func meetTrouble(of generation: Int) {
+    limit?.meetTrouble(of: generation, fewest: min(client.limits.total, client.limits.perHost))
   }
 }

@@ -28,7 +28,8 @@ extension CircuitBreaker.Outcome {
     case .failed(let failure):
       switch failure.code {
       case .flooded: self = .harmed
-      case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
+      case .resolve, .connect, .timeout, .tooSlow: self = .transportFailed
+      case .reset, .truncated, .protocolError: self = .connectionLost
       // Another client may trust a certificate that this one does not.
       case .tls: self = failure.isTransient ? .transportFailed : .cancelled
       case .lengthUnknown, .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,

@@ -117,6 +117,38 @@ private final class Circuit {
     #expect(breaker.admit(now: .at(3600)) != nil)
   }
 
+  /// As the streams of one connection do, in whatever order others are let in.
+  @Test func whatIsLostTogetherIsOneFailure() {
+    let breaker = Circuit()
+    var tickets = (0..<64).map { _ in breaker.admit(now: 0)! }
+    for failures in 1...4 {
+      let next = tickets.map { ticket in
+        breaker.report(ticket, .connectionLost, now: .at(failures), random: 1)
+        return breaker.admit(now: .at(failures))!
+      }
+      tickets = next
+    }
+    #expect(breaker.state == .closed)
+    breaker.report(tickets[0], .connectionLost, now: .at(5), random: 1)
+    #expect(breaker.state == .open(until: .at(35)))
+    // A probe stands for itself.
+    breaker.report(breaker.admit(now: .at(35))!, .connectionLost, now: .at(35), random: 1)
+    #expect(breaker.state == .open(until: .at(95)))
+  }
+
+  /// What finds no connection, or waits for an answer in vain, says as much each time.
+  @Test func whatFailsByItselfCounts() {
+    let breaker = Circuit()
+    let tickets = (0..<6).map { _ in breaker.admit(now: 0)! }
+    for ticket in tickets.prefix(3) { breaker.report(ticket, .transportFailed, now: 0, random: 1) }
+    // A connection was lost when there was trouble already.
+    breaker.report(tickets[3], .connectionLost, now: 0, random: 1)
+    breaker.report(tickets[4], .transportFailed, now: 0, random: 1)
+    #expect(breaker.state == .closed)
+    breaker.report(tickets[5], .transportFailed, now: 0, random: 1)
+    #expect(breaker.state == .open(until: .at(30)))
+  }
+
   /// Requests that were sent before it opened end after it.
   @Test func lateNewsChangesNothing() {
     let breaker = Circuit()
@@ -145,7 +177,7 @@ private final class Circuit {
       if let ticket = breaker.admit(now: now) { out.append(ticket) }
       if !out.isEmpty, random.chance(70) {
         let outcome = random.pick([
-          CircuitBreaker.Outcome.answered, .transportFailed, .transportFailed, .transportFailed, .cancelled,
+          CircuitBreaker.Outcome.answered, .transportFailed, .transportFailed, .connectionLost, .cancelled,
           .asked(retryAfter: Int64(random.below(5000))),
         ])
         breaker.report(

@@ -353,7 +353,8 @@ final class World {
 
   func approval(stop: StopFlag) -> Approval {
     Approval(
-      ledger: ledger, folder: folder, clock: clock, random: random, observer: log, stop: stop, engine: engine)
+      ledger: ledger, folder: folder, clock: clock, random: random, observer: log, stop: stop, engine: engine,
+      ownWrites: ownWrites)
   }
 
   // MARK: Looking

@@ -111,8 +111,8 @@ final class StateLine {
     if let place = places[id] { state.answered(place, isStream: isStream, isNew: isNew) }
   }
 
-  func meet(_ trouble: StreamLimit.Trouble, _ id: Int) {
-    if let place = places[id] { state.meet(trouble, place) }
+  func meetTrouble(_ id: Int) {
+    if let place = places[id] { state.meetTrouble(place) }
   }
 
   func outgrow(_ id: Int) -> Hold? {

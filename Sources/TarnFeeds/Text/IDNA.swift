@@ -1,8 +1,8 @@
 import TarnCore
 
-/// Turns Unicode host names into the form for the network: IDNA, with punycode (RFC 3492) and the mappings of UTS 46 that need no
+/// Turns Unicode host names into the form for the network, with punycode (RFC 3492) and the mappings of UTS 46 that need no
 /// tables. libidn2 would also know each character's version of Unicode; without it only a host that does not exist is missed.
-package enum HostName {
+package enum IDNA {
   private static let maximumLabel = 63
   private static let maximumLength = 253
 

@@ -444,12 +444,13 @@ private struct Opening {
     guard start.count == 9, start.first == UInt8(ascii: ":") || start.first == UInt8(ascii: "S") else {
       return false
     }
-    return start.dropFirst().allSatisfy { Digest.value(ofHexDigit: $0) != nil }
+    return start.dropFirst().allSatisfy { $0.hexDigitValue != nil }
   }
 
   /// True for kinds of files whose beginning may look like a text.
   var hasMagic: Bool { Self.magics.contains { text.starts(with: $0.utf8) } }
 
+  /// Heads that pass for texts. `FileSignature` tells the kinds of those that are no other file's by chance.
   private static let magics = [
     "%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>",
     // FITS, Y4M, Radiance, xfig and VirtualBox have heads of text.
@@ -460,7 +461,7 @@ private struct Opening {
   var hasDigest: Bool {
     var length = 0
     for byte in text {
-      length = Digest.value(ofHexDigit: byte) != nil ? length + 1 : 0
+      length = byte.hexDigitValue != nil ? length + 1 : 0
       if length == 32 { return true }
     }
     return false
@@ -593,14 +594,12 @@ extension ContentDoubt {
     "application/x-msdownload", "application/x-apple-diskimage", "application/vnd.apache.parquet",
   ]
 
-  private static let binaryEndings = recordingEndings.union(pictureEndings).union([
-    "pdf", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "mobi", "azw", "azw3", "djvu", "cbz", "cbr",
-    "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "ova", "vdi", "vhd", "vhdx", "squashfs", "psd",
-    "wasm", "ttf", "otf", "woff", "woff2", "sqlite", "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst",
-    "mid", "gguf", "safetensors", "onnx", "ckpt", "h5", "npz", "npy", "blend", "dll", "deb", "rpm", "apk",
-    "exe", "msi", "dmg", "jar", "whl", "parquet", "appimage", "flatpak", "cab", "xpi", "crx", "msix", "appx",
-    "msixbundle", "appxbundle", "ipa", "vsix", "zim", "war", "aab", "cb7", "tbz",
-  ])
+  private static let binaryEndings = recordingEndings.union(pictureEndings).union(FileSignature.archives)
+    .union([
+      "pdf", "mobi", "azw", "azw3", "djvu", "iso", "qcow2", "vdi", "vhd", "vhdx", "squashfs", "psd", "wasm",
+      "ttf", "otf", "woff", "woff2", "sqlite", "mid", "gguf", "safetensors", "onnx", "ckpt", "h5", "npy",
+      "blend", "dmg", "parquet", "appimage", "flatpak", "zim",
+    ])
 
   private static let pictureEndings: Set<String> = [
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff",
@@ -632,9 +631,8 @@ extension ContentDoubt {
     return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
   }
 
-  private static let packedEndings: Set<String> = [
-    "gz", "bz2", "xz", "zst", "lz4", "lzma", "lz", "lzo", "br", "z",
-  ]
+  /// Beside the endings of content codings, those that no server unpacks.
+  private static let packedEndings = FileSignature.packed.union(["lz4", "lz", "lzo"])
 
   private static let packedTypes: Set<String> = [
     "application/gzip", "application/x-gzip", "application/x-bzip2", "application/x-bzip", "application/x-xz",
@@ -642,7 +640,7 @@ extension ContentDoubt {
   ]
 
   private static let otherEndings = packedEndings.union([
-    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so", "svgz", "pkg", "nc", "ts", "run", "uf2", "efi",
+    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so", "pkg", "nc", "ts", "run", "uf2", "efi",
     "hdf", "hdf5", "grib", "grib2", "grb2", "laz", "pcap", "pcapng", "pyc", "dylib", "sys", "ko", "elf",
     "swf",
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",

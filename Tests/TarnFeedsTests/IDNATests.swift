@@ -4,7 +4,7 @@ import Testing
 @testable import TarnFeeds
 
 /// Host names in Unicode, as browsers send them.
-@Suite struct HostNameTests {
+@Suite struct IDNATests {
   @Test(arguments: [
     ("bücher.example", "xn--bcher-kva.example"), ("b%C3%BCcher.example", "xn--bcher-kva.example"),
     ("BÜCHER.example:8080", "xn--bcher-kva.example:8080"), ("www.faß.de", "www.xn--fa-hia.de"),
@@ -45,7 +45,7 @@ import Testing
     ("http://ü\u{202E}/", "http://ü\u{202E}/"), ("./ü", "./ü"), ("http://a?ü", "http://a?ü"),
   ])
   func aTypedURLIsASCII(url: String, expected: String) {
-    #expect(HostName.ascii(url: url) == expected)
+    #expect(IDNA.ascii(url: url) == expected)
   }
 
   /// Every format resolves its URLs the same way.
