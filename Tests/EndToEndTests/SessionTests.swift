@@ -123,6 +123,13 @@ struct SessionTests {
     #expect(outcome.status == 0 && outcome.errors.components(separatedBy: "waits for an answer").count == 2)
   }
 
+  @Test func anAnswerWithoutWordsGivesNone() throws {
+    try house.start()
+    try house.hand(house.server.url("secret"))
+    try house.wait(for: "needs-request")
+    #expect(try house.tarn("session", "answer", "s", "1").output == "task 1 goes on\n")
+  }
+
   // MARK: Handing over
 
   @Test func whatIsHandedOverIsDoneWithoutTheProgram() throws {

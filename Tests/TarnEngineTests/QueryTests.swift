@@ -359,6 +359,9 @@ import Testing
     #expect(report.damaged == ["f12".path])
     #expect(report.problems.map(\.name) == ["f13".bytes])
     #expect(report.good == 1)
+    let edited = "it was edited since Tarn placed it"
+    #expect(world.log.problems.first { $0.code == "changed" }?.message == edited)
+    #expect(try world.ledger.problem(name: "f11".bytes)?.message == edited)
     // One is missing, and one could not be read.
     #expect(report.checked == 3)
     #expect(Set(world.log.problems.map(\.code)) == ["missing", "changed", "damaged", "input-output-error"])

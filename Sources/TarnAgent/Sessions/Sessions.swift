@@ -382,7 +382,8 @@ final class Sessions: SessionPort {
         }
         loop.post(.wake(session))
         let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
-        return ControlAnswer("task \(task) goes on with that\(anew)")
+        let isBare = order == SessionOrder(.answer, task: order.task)
+        return ControlAnswer("task \(task) goes on\(isBare ? "" : " with that")\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }

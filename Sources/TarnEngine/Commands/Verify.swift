@@ -11,6 +11,8 @@ package struct VerifyReport: Sendable {
   package var missing: [RelativePath] = []
   package var changed: [RelativePath] = []
   package var problems: [Problem] = []
+  /// The problems of changed files, as many as the ledger keeps.
+  var edits: [Problem] = []
   package var wasStopped = false
   /// True when there was nothing to compare with: no file is recorded, and no pass has found that none is wanted.
   package var isBlank = false
@@ -26,16 +28,28 @@ package struct VerifyReport: Sendable {
 }
 
 package struct Verification {
-  /// The findings about a file, with the codes of their problems.
-  enum Code: String {
-    case damaged, missing, changed
+  /// What was found about a file that is not as Tarn placed it.
+  enum Finding {
+    case damaged, missing, edited, irregular, changing
+
+    static let codes: Set = ["damaged", "missing", "changed"]
+
+    /// The code of its problem.
+    var code: String {
+      switch self {
+      case .damaged: "damaged"
+      case .missing: "missing"
+      case .edited, .irregular, .changing: "changed"
+      }
+    }
 
     var message: String {
       switch self {
       case .damaged: "its bytes are not the ones that were verified, though size and time are"
       case .missing: "it is not there"
-      case .changed:
-        "it was edited since Tarn placed it, is not a regular file any more, or changes while it is read"
+      case .edited: "it was edited since Tarn placed it"
+      case .irregular: "something that is not a file took its place"
+      case .changing: "it changes while it is read"
       }
     }
   }
@@ -130,14 +144,14 @@ package struct Verification {
   /// Records the findings. They stand even when a full disk prevents this.
   private func note(_ report: VerifyReport) throws {
     let known = try ledger.problems(limit: PassReport.mostProblems).filter {
-      Code(rawValue: $0.code) != nil
+      Finding.codes.contains($0.code)
     }
     var changes = known.map { LedgerChange.dropProblem(name: $0.name) }
     var found = report.damaged.map { problem($0, .damaged) }
     if !report.leavesLocalChanges {
       found +=
         try report.missing.filter { try !isExplained($0) }.map { problem($0, .missing) }
-        + report.changed.map { problem($0, .changed) }
+        + report.edits
     }
     // Unreadable files are recorded, whatever the policy.
     found += report.problems
@@ -159,7 +173,7 @@ package struct Verification {
 
   /// Returns whether a pass has recorded a better reason why the file is missing.
   private func isExplained(_ path: RelativePath) throws -> Bool {
-    try ledger.problem(name: path.bytes).map { Code(rawValue: $0.code) == nil } ?? false
+    try ledger.problem(name: path.bytes).map { !Finding.codes.contains($0.code) } ?? false
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
@@ -170,7 +184,7 @@ package struct Verification {
   }
 
   private func check(_ row: Row, into report: inout VerifyReport) throws {
-    let found: Code?
+    let found: Finding?
     do throws(FolderFailure) {
       found = try look(at: row, &report)
     } catch {
@@ -180,19 +194,23 @@ package struct Verification {
       return observer.pass(.problem(problem))
     }
     guard let found else { return }
+    let problem = problem(row.path, found)
     switch found {
     case .damaged: report.damaged.append(row.path)
     case .missing: report.missing.append(row.path)
-    case .changed: report.changed.append(row.path)
+    case .edited, .irregular, .changing:
+      report.changed.append(row.path)
+      if report.edits.count < PassReport.mostProblems { report.edits.append(problem) }
     }
-    observer.pass(.problem(problem(row.path, found)))
+    observer.pass(.problem(problem))
     if found == .damaged, !isReadOnly { try mark(row) }
   }
 
   /// - Returns: the finding about a file; `nil` when it is good.
-  private func look(at row: Row, _ report: inout VerifyReport) throws(FolderFailure) -> Code? {
+  private func look(at row: Row, _ report: inout VerifyReport) throws(FolderFailure) -> Finding? {
     guard let present = try folder.look(row.path) else { return .missing }
-    guard present.kind == .regular, let (digest, identity) = try digest(row) else { return .changed }
+    guard present.kind == .regular else { return .irregular }
+    guard let (digest, identity) = try digest(row) else { return .changing }
     report.checked += 1
     report.bytes.addSaturated(identity.size)
     guard digest != row.digest else {
@@ -203,7 +221,7 @@ package struct Verification {
     // A doubtful row has no inode, so size and time decide.
     if row.isDoubtful { recorded.inode = identity.inode }
     if identity.isSameContents(as: recorded) { return .damaged }
-    return .changed
+    return .edited
   }
 
   private func digest(_ row: Row) throws(FolderFailure) -> (Digest, FileIdentity)? {
@@ -215,8 +233,8 @@ package struct Verification {
     }
   }
 
-  private func problem(_ path: RelativePath, _ code: Code) -> Problem {
-    problem(path, code.rawValue, code.message)
+  private func problem(_ path: RelativePath, _ finding: Finding) -> Problem {
+    problem(path, finding.code, finding.message)
   }
 
   private func problem(_ path: RelativePath, _ code: String, _ message: String) -> Problem {
