@@ -298,7 +298,8 @@ struct StatusCommand: ParsableCommand {
     let found = (try? targets.places([])) ?? []
     let others = found.filter { agents.document(of: $0) == nil }
     let known: [Meant] = agents.all.map { (($0.name, $0.folder, nil), $0) }
-    return known + others.map { ($0, nil) }
+    let rest: [Meant] = others.map { ($0, nil) }
+    return known + rest
   }
 
   private func problemLimit(_ session: Session) -> Int { session.isVerbose ? PassReport.mostProblems : 20 }
