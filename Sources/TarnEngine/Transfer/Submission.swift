@@ -313,8 +313,17 @@ final class Submission {
     if let problem = account.removed(action, outcome) { stuck[action.path] = problem.message }
   }
 
-  /// Returns whether an entry is below a file that stays for now. It then waits, or has failed.
+  /// Returns whether an entry is below a file that stays for now. It then waits, or has failed. A list that may be cut does not
+  /// replace the one before while its server lacks the last file.
   func isBlocked(_ action: Action) -> Bool {
+    if let entry = action.entry, entry.isList, let name = account.failedCut {
+      account.fail(
+        entry, code: "feed-truncated",
+        message:
+          "its last line has no end, and may be cut: \(name.printable) failed, so the list is not put in place"
+      )
+      return true
+    }
     guard let blocker = action.blocker else { return false }
     if let reason = stuck[blocker] {
       account.fail(
