@@ -181,7 +181,8 @@ final class Submission {
   func publication(_ job: Job, _ partial: any PartialFile, _ checked: Job.Checked) -> Publication {
     let row = Row(
       path: job.entry.path, identity: checked.sealed.identity, digest: checked.sealed.digest,
-      isVerified: checked.sealed.isVerified, fingerprint: fingerprint(job, sent: checked.head?.sent),
+      isVerified: checked.sealed.isVerified,
+      fingerprint: fingerprint(job, sent: checked.head?.sent, type: checked.head?.contentType),
       etag: checked.head?.etag,
       lastModified: checked.head?.lastModified, placed: client.now)
     return Publication(
@@ -210,10 +211,12 @@ final class Submission {
     return row
   }
 
-  /// Returns the fingerprint. It is empty while the version could not be told from one a moment later, so that the next pass asks
-  /// for it again.
-  private func fingerprint(_ job: Job, sent: Timestamp?) -> [UInt8] {
-    guard job.entry.isUnsettled(at: sent ?? client.now) else { return job.entry.fingerprint }
+  /// Returns the fingerprint. It is empty while the version could not be told from one a moment later, or a page came that may not
+  /// be the file, so that the next pass asks for it again.
+  private func fingerprint(_ job: Job, sent: Timestamp?, type: String?) -> [UInt8] {
+    guard job.entry.isUnsettled(at: sent ?? client.now) || ContentDoubt.isUnsure(job.entry, type) else {
+      return job.entry.fingerprint
+    }
     account.noteUnsettled()
     return []
   }
@@ -221,7 +224,9 @@ final class Submission {
   /// Records that the existing file is the server's version. Only the ledger changes, with what the listing and the server say now.
   func confirm(_ row: Row, _ job: Job) throws {
     var row = row
-    row.fingerprint = fingerprint(job, sent: nil)
+    // A 304 tells no type: what was a page still is one.
+    let type = job.checked?.head?.contentType ?? (row.fingerprint.isEmpty ? "text/html" : nil)
+    row.fingerprint = fingerprint(job, sent: nil, type: type)
     let restored = restoreMode(of: &row)
     // Without this, each pass would hash a file that somebody touched.
     var changes: [LedgerChange] = try client.ledger.row(row.path) == row ? [] : [.row(row)]
