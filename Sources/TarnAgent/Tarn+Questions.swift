@@ -1,5 +1,6 @@
 package import TarnCore
 package import TarnEngine
+import TarnFeeds
 import TarnFolder
 import TarnLedger
 package import TarnRuntime
@@ -14,6 +15,8 @@ extension Tarn {
       var document = try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)
       document.options = PassOptions(encoded: try ledger.fact(.options) ?? "").withoutPasswords.named
+      let doubt = try ledger.fact(.complete).flatMap { $0.hasPrefix("no: ") ? String($0.dropFirst(4)) : nil }
+      document.incompleteReason = doubt.flatMap { FeedParser.isOfWindow($0) ? nil : $0 }
       if name == nil, hasLeft(try ledger.fact(.settings), folder: home.folder) {
         document.leftSettings = true
       }

@@ -9,6 +9,9 @@ package struct FeedParser: FeedParsing {
     [LinkPage.reason, MirrorList.reason].contains(reason)
   }
 
+  /// Returns whether a reason is that of a window, of which only expired files go.
+  package static func isOfWindow(_ reason: String) -> Bool { reason == Window.reason }
+
   /// All formats in the order in which they are tried: those with the most certain marks first.
   static let formats: [any FeedFormat] = [
     Window(),

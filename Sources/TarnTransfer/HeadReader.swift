@@ -228,6 +228,7 @@ enum HeaderValue {
   /// nothing.
   static let noCodings: Set<String> = [
     "identity", "none", "aws-chunked", "utf-8", "utf8", "us-ascii", "iso-8859-1", "binary", "8bit", "7bit",
+    "text", "ascii",
   ]
 
   /// Reads `bytes first-last/total`, `bytes first-last/*` or `bytes */total` (RFC 9110 14.4), with first <= last < total.

@@ -461,6 +461,17 @@ import Testing
     #expect(long().last == "  options       none in its settings")
   }
 
+  /// It is in sync, and yet nothing that is gone from the feed goes.
+  @Test func whyNothingIsDeletedIsTold() {
+    var status = Samples.status()
+    status.incompleteReason = "line 2, the last one, has no end: it may be cut"
+    #expect(!card(status).contains { $0.contains("may be cut") })
+    status.options = ["delete": ["true"]]
+    #expect(
+      card(status).contains(
+        "  deletions     none: the list may not be whole: line 2, the last one, has no end: it may be cut"))
+  }
+
   /// A pass would fail again, and explain says what helps.
   @Test func nextIsAStepThatHelps() {
     var status = Samples.status()

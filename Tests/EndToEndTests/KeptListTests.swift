@@ -91,6 +91,25 @@ struct KeptListTests {
     #expect(try sync("--no-keep-list").output.contains("4 moved to the trash"))
   }
 
+  /// The digest of the last file is there, and so is the beginning of its name.
+  @Test func aListThatIsCutInANameBringsNothing() throws {
+    try Feeds.publish(["app-1.10.bin": "ten\n", "b.bin": "b\n"], in: server.files)
+    try server.files.write(
+      (try #require(server.files.text("SHA256SUMS"))).split(separator: "\n").reversed()
+        .map { $0 + "\n" }.joined(), to: "SHA256SUMS")
+    let whole = try #require(server.files.text("SHA256SUMS"))
+    #expect(try sync().status == 0 && place.text("mirror/SHA256SUMS") == whole)
+    try server.files.write(String(whole.dropLast("0.bin\n".count)), to: "SHA256SUMS")
+    let cut = try sync("--retries", "0")
+    #expect(cut.status == 3 && !place.exists("mirror/app-1.1"), "\(cut)")
+    #expect(place.text("mirror/SHA256SUMS") == whole && place.text("mirror/app-1.10.bin") == "ten\n")
+    // Many lists have no line feed at their end.
+    try server.files.write(String(whole.dropLast()), to: "SHA256SUMS")
+    let unended = try sync()
+    #expect(unended.status == 0, "\(unended)")
+    try expectChecked(2)
+  }
+
   @Test func withoutTheSettingItGoes() throws {
     #expect(try sync("--delete").status == 0 && place.exists("mirror/SHA256SUMS"))
     #expect(try sync("--no-keep-list").status == 0)

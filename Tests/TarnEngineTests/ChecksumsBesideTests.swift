@@ -67,6 +67,21 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
+  /// The digest of a file that is there, and the beginning of its name.
+  @Test func aNameThatMayBeCutIsNoOtherFilesName() throws {
+    let world = world()
+    serve(world, "", [file(world, "app-1.10", "ten")])
+    #expect(try world.run().isInSync)
+    let sums = list(world, "SHA256SUMS", [("app-1.1", world.digest("ten"))])
+    var cut = Entry(
+      path: "app-1.1".path, digests: [world.digest("ten")], sources: [Source(url: Self.root + "app-1.1")])
+    cut.mayBeCut = true
+    world.documents[Self.root + "SHA256SUMS"] = [.entry(cut)]
+    serve(world, "", [sums, file(world, "app-1.1", "one"), file(world, "app-1.10", "ten")])
+    #expect(try world.run().problems.map(\.code) == ["digest-mismatch"])
+    #expect(world.files["app-1.1"] == nil)
+  }
+
   @Test func aListBelowIsOfItsOwnDirectory() throws {
     let world = world()
     serve(

@@ -76,6 +76,25 @@ import Testing
     #expect(world.files == ["a": "wanted", "b": "wanted", "z": "wanted"])
   }
 
+  /// A cut list has the beginning of a name, and the digest of a file that is there.
+  @Test func aNameThatMayBeCutIsTakenFromItsServerOnly() throws {
+    let world = World()
+    world.policy.retries = 0
+    world.want("app-1.10", Self.long)
+    try world.run()
+    var cut = world.entry("app-1.1", Self.long)
+    cut.mayBeCut = true
+    world.add(cut)
+    let list = world.serve("SUMS", "the list")
+    world.add(
+      Entry(path: list.path, size: list.size, digests: list.digests, sources: list.sources, isList: true))
+    #expect(try world.run().counts.failed == 2)
+    #expect(world.files == ["app-1.10": Self.long])
+    world.server.put(World.host + "app-1.1", Self.long.bytes)
+    #expect(try world.run().isInSync)
+    #expect(world.files == ["app-1.10": Self.long, "app-1.1": Self.long, "SUMS": "the list"])
+  }
+
   @Test func aStrangerThatLooksLikeItIsHashed() throws {
     for (text, copied) in [(Self.long, 1), (String(Self.long.dropLast() + "X"), 0)] {
       let world = World()

@@ -477,4 +477,23 @@ import Testing
     #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
     #expect(world.text("a") == Self.text)
   }
+
+  /// Nothing told the number of bytes when the first of them came; the feed tells more than three times as many.
+  @Test func aPartDoesNotEndFarBelowTheLengthOfTheFeed() throws {
+    var first = Server.broken(Self.text, after: 2000, etag: "\"1\"")
+    first.isFramed = false
+    var rest = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+    rest.mostOfRange = 1000
+    let world = world(.hint, rest)
+    world.server.script(Self.url, [first])
+    let downloader = try world.server.editingHeads { request, head in
+      guard request.offset > 0 else { return }
+      head.contentRange = ContentRange(first: 2000, last: 2999, total: 3000)
+    }
+    defer { downloader.shutDown() }
+    let report = try world.pass(downloader).run(folder: world.folder)
+    #expect(report.isInSync, "\(report.problems)")
+    #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+    #expect(world.text("a") == Self.text)
+  }
 }

@@ -64,11 +64,13 @@ import Testing
   @Test func itsVersionMayBeANumber() {
     let item = #""items":[{"id":"a","url":"u","attachments":[{"url":"/a.mp3"}]}]}"#
     for version in ["1", "1.0", "1.1"] {
-      let outcome = parse("{\"version\":\"\(version)\",\"title\":\"t\",\(item)")
-      #expect(outcome.end?.format == "JSON Feed" && outcome.enclosures.count == 1, "\(version)")
+      for written in ["\"\(version)\"", version] {
+        let outcome = parse("{\"version\":\(written),\"title\":\"t\",\(item)")
+        #expect(outcome.end?.format == "JSON Feed" && outcome.enclosures.count == 1, "\(written)")
+      }
     }
     for other in [
-      "{\"version\":\"2\",\(item)", #"{"version":"1.0","items":[{"name":"a"}]}"#,
+      "{\"version\":\"2\",\(item)", "{\"version\":2,\(item)", #"{"version":"1.0","items":[{"name":"a"}]}"#,
       #"{"version":"1.0","items":[]}"#,
       #"{"version":"1.0","items":{"attachments":1}}"#,
     ] {

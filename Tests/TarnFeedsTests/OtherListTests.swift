@@ -147,6 +147,16 @@ import Testing
     }
   }
 
+  /// The digest before a cut name is whole.
+  @Test func theNameOfALastLineWithoutAnEndMayBeCut() {
+    let rows = "%%%% HASHDEEP-1.0\n%%%% size,sha256,filename\n1,\(Self.sha256),a\n1,\(Self.sha256),app-1.1"
+    let lines = "\(Self.sha256)  a\n\(Self.sha256)  app-1.1"
+    for list in [rows, lines, "\(Self.md5)  app-1.1\n" + lines] {
+      #expect(parse(list).entries.filter(\.mayBeCut).map(\.path.printable) == ["app-1.1"])
+      #expect(parse(list + "\n").entries.allSatisfy { !$0.mayBeCut })
+    }
+  }
+
   @Test func refusesDownloadsOfAria2() {
     let url = "http://a.example/f\n"
     let outcome = parse(

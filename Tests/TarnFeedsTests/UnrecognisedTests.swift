@@ -60,6 +60,13 @@ import Testing
       "CR alone",
       "line feeds"
     ),
+    ("https://a.example/1\rhttps://a.example/2\r", "CR alone", "line feeds"),
+    (
+      "\(String(repeating: "ab", count: 20))\tHEAD\n\(String(repeating: "cd", count: 20))\trefs/heads/main\n",
+      "Git repository", "URL list"
+    ),
+    ("0000000 4554 5453 0a31\n0000006\n", "dump", "bytes it shows"),
+    ("00000000: 7465 7374 310a                           test1.\n", "dump", "bytes it shows"),
     ("43871     1 a.txt\n12345 17 b.txt\n", "cksum", "sha256sum"),
     ("DIST a.tar.gz 1 BLAKE2B ab SHA512 cd\n", "Gentoo", "URL list"),
     ("Package: a\nVersion: 1\nFilename: pool/a.deb\n", "Debian", "directory index"),

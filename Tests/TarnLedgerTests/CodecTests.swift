@@ -29,6 +29,7 @@ import Testing
     }
     entry.listing = random.bytes(upTo: 300)
     entry.mayBeDirectory = .random(using: &random)
+    entry.mayBeCut = .random(using: &random)
     return entry
   }
 

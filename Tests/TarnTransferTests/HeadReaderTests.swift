@@ -48,6 +48,7 @@ import Testing
   @Test(
     arguments: [
       (["identity"], nil), (["none"], nil), (["aws-chunked"], nil), (["UTF-8"], nil), ([""], nil),
+      (["text"], nil), (["ascii"], nil),
       (["gzip"], "gzip"), (["aws-chunked,gzip"], "gzip"), (["gzip, aws-chunked"], "gzip"),
       (["aws-chunked", "br"], "br"), (["gzip", "br"], "gzip, br"), (["x-odd"], "x-odd"),
     ] as [([String], String?)]) func whatIsNoCodingIsNone(_ values: [String], _ coding: String?)

@@ -202,7 +202,7 @@ extension StatusDocument {
   /// Removes the results of the last pass, which belong to an earlier feed.
   fileprivate mutating func tellOtherFeed(before: String) {
     feedBefore = before
-    (lastSuccess, verifiedAt, upstreamChangedAt) = (nil, nil, nil)
+    (lastSuccess, verifiedAt, upstreamChangedAt, incompleteReason) = (nil, nil, nil, nil)
     let blank = StatusDocument(name: name, feed: feed, folder: folder, state: state)
     (entries, bytes) = (blank.entries, blank.bytes)
     (problems, moreProblems, held) = ([], 0, nil)

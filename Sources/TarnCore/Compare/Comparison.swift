@@ -362,6 +362,7 @@ extension Entry {
     merged.sources = Self.best(of: sources + other.sources)
     merged.pieces = pieces ?? other.pieces
     merged.mayBeDirectory = mayBeDirectory && other.mayBeDirectory
+    merged.mayBeCut = mayBeCut || other.mayBeCut
     return merged
   }
 

@@ -205,6 +205,8 @@ package struct StatusDocument: Codable, Sendable {
   @NullIfUnknown package var verifiedAt: String?
   /// When the feed last changed, as its server said at the last reading.
   @NullIfUnknown package var upstreamChangedAt: String?
+  /// Why the list may not be whole, as the last pass read it; then nothing is deleted. `nil` for a whole list, and for a window.
+  @NullIfUnknown package var incompleteReason: String?
   /// Why the last pass ended without doing its work.
   @NullIfUnknown package var lastFailure: String?
   /// How to fix `lastFailure`; `nil` without a failure, or where it is not known.

@@ -33,7 +33,7 @@ extension StatusDocument {
     document.feedBefore = feedBefore.map(Self.origin)
     document.folder = Self.lastName(folder)
     document.lastFailure = lastFailure.map { _ in StatusAnswer.withheld }
-    document.hint = nil
+    (document.hint, document.incompleteReason) = (nil, nil)
     document.options = nil
     document.lastRun?.message = StatusAnswer.withheld
     document.lastRun?.hint = nil

@@ -51,6 +51,8 @@ package struct ContentDoubt: Sendable {
   private let endings: [String]
   /// The ending of the file's name.
   private let ending: String
+  /// The same of the name that the file has at its server.
+  private let sent: [String]
   /// The size of the file that is replaced; `nil` where there is none.
   private let earlier: UInt64?
 
@@ -59,8 +61,9 @@ package struct ContentDoubt: Sendable {
   package init?(_ entry: Entry, replacing earlier: UInt64? = nil) {
     guard entry.digest == nil, entry.size == nil else { return nil }
     var hint = entry.hint
-    endings = FileSignature.endings(entry.path)
+    endings = Self.endings(entry)
     ending = endings.first ?? ""
+    sent = FileSignature.sentEndings(entry)
     self.earlier = earlier
     declared = Self.declared(entry, ending)
     if Self.programEndings.contains(ending) { hint.sizes = nil }
@@ -77,9 +80,22 @@ package struct ContentDoubt: Sendable {
       || hint.mediaType.map { Self.packedTypes.contains(String(decoding: $0, as: UTF8.self)) } == true
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
     switch declared {
-    case .text, .nothing: if hint.isEmpty, !isEnclosure, mayBePage { return nil }
+    case .text, .nothing:
+      let isPlain = hint.isEmpty && !isEnclosure && mayBePage && !FileSignature.isPacked(endings + sent)
+      if isPlain, earlier ?? 0 == 0 { return nil }
     default: break
     }
+  }
+
+  /// Returns whether it is a page that is taken only because its ending is not known. Nothing in a window tells another version, so the
+  /// next pass asks again.
+  ///
+  /// - Parameter contentType: the header as the server sent it.
+  package static func isUnsure(_ entry: Entry, _ contentType: String?) -> Bool {
+    guard isHTML(contentType), entry.listing.elementsEqual(enclosure), let doubt = ContentDoubt(entry) else {
+      return false
+    }
+    return doubt.isOfUnknownEnding
   }
 
   /// Returns why these are not the file's first bytes; `nil` when they may be.
@@ -138,7 +154,7 @@ package struct ContentDoubt: Sendable {
     guard !bytes.isEmpty else { return nil }
     if let coding {
       let isPage = !mayBePage && Self.isHTML(contentType)
-      guard !isPage, FileSignature.fits(coding: coding, bytes, ending) else {
+      guard !isPage, isOwn(coding, bytes) else {
         return FolderFailure(
           .contentMismatch,
           "\(Self.came(contentType)) in the coding \(Printable.escape(coding)) came, which is not the file's own"
@@ -152,14 +168,23 @@ package struct ContentDoubt: Sendable {
     let isPackedPage = Self.isHTML(contentType) && FileSignature.isForeignGzip(bytes, ending)
     guard !isFitting || isPackedPage else { return nil }
     let came = Opening(bytes)
-    // The last part of a split archive has the plain name, and begins with any bytes.
+    // The last part of a split archive has the plain name, and begins with any bytes, whatever the server calls it.
     let isUnknown = !came.isText && came.kind == nil && size.map { $0 >= Self.leastMedia } ?? true
-    guard isPackedPage || !isUnknown || Self.isText(contentType) else { return nil }
+    guard isPackedPage || !isUnknown || Self.isHTML(contentType) else { return nil }
     let what =
       came.kind.map { "\($0.rawValue) (\(Self.shown(contentType)))" }
       ?? Self.came(contentType, isText: came.isText)
     return FolderFailure(
       .contentMismatch, "\(what) came, and no .\(Printable.escape(ending)) file begins so")
+  }
+
+  /// Returns whether a body in this coding is the file as it is. A text or a signature beside a compressed file is not compressed.
+  private func isOwn(_ coding: String, _ bytes: [UInt8]) -> Bool {
+    guard FileSignature.fits(coding: coding, bytes, endings + sent) else { return false }
+    if FileSignature.isPacked([ending]) { return true }
+    let came = Opening(bytes)
+    if Self.digestEndings.contains(ending) || Self.textEndings.contains(ending) { return came.isText }
+    return !Self.signatureEndings.contains(ending) || came.kind != .archive
   }
 
   /// Returns why a body of this size is not the file; `nil` when it may be.
@@ -211,13 +236,12 @@ package struct ContentDoubt: Sendable {
           || !opening.isEmpty && isUnvouchedText(came, size: size)
       // A file that was unpacked on the way is not taken for a page, and is not shorter.
       case .other:
-        isPackedByType && !opening.isEmpty && isUnvouchedText(came, size: size)
+        !opening.isEmpty && (isUnvouchedText(came, size: size) || isReplaced(size, by: came, contentType))
           || isAnotherText && (isPacked || isNamedBinary)
-          || isReplacedByText(size, came, isEmpty: opening.isEmpty)
           || isText
             && (isShort || Self.isHTML(contentType)
               || hint.length == nil && isTiny && Self.isAnswer(contentType))
-      case .nothing: isText && isShort
+      case .nothing: isText && isShort || !opening.isEmpty && isReplaced(size, by: came, contentType)
       case .text, .digest, .signature: false
       }
     guard isDoubted else { return nil }
@@ -234,7 +258,9 @@ package struct ContentDoubt: Sendable {
   ///
   /// - Parameter size: the size of the body; `nil` while more may follow.
   private func isUnvouchedText(_ came: Opening, size: UInt64?) -> Bool {
-    guard isMediaOrBinary || isPackedByType, came.isText, hint.sizes == nil else { return false }
+    guard isMediaOrBinary || isPackedByType || isBytesOfWindow && !came.isRecords, came.isText,
+      hint.sizes == nil
+    else { return false }
     guard !Self.plainEndings.contains(ending), !Self.textEndings.contains(ending) else { return false }
     guard let length = hint.length else { return true }
     return size.map { $0 / 2 > length } ?? false
@@ -275,13 +301,29 @@ package struct ContentDoubt: Sendable {
       && hint.mediaType.map(Self.tells) != true
   }
 
-  /// Returns whether a text of a few bytes came in the place of a far larger file that is no text by its name. The records of
-  /// firmware in letters are told by their first bytes.
-  private func isReplacedByText(_ size: UInt64, _ came: Opening, isEmpty: Bool) -> Bool {
-    guard let earlier, isNamedBinary, !isEmpty, came.isText, !came.isRecords, !came.isScript else {
-      return false
-    }
-    return size < Self.leastMedia && size < earlier / 20
+  /// True for an enclosure that is no text by the name that it has at its server. No later pass asks again by itself.
+  private var isBytesOfWindow: Bool {
+    guard isEnclosure, sent.first == ending, case .other = declared else { return false }
+    // Some servers unpack a file on the way, so what is packed tells.
+    guard let inner = endings.first(where: { !Self.packedEndings.contains($0) }) else { return false }
+    return Self.isOfBytes(inner) && !Self.mixedEndings.contains(inner)
+  }
+
+  /// True for a name that stands for bytes, of which there are a few texts as well.
+  private var isMixed: Bool { Self.mixedEndings.contains(ending) && ending != "ts" }
+
+  private var isOfUnknownEnding: Bool {
+    guard case .nothing = declared, mayBePage else { return false }
+    return !ending.isEmpty && !Self.madeEndings.contains(ending)
+  }
+
+  /// Returns whether a text came in the place of a far larger file that is none by its name, or a page in the place of one whose
+  /// ending is not known. The records of firmware in letters are told by their first bytes.
+  private func isReplaced(_ size: UInt64, by came: Opening, _ contentType: String?) -> Bool {
+    guard let earlier, size < earlier / 20, came.isText, !came.isRecords, !came.isScript else { return false }
+    if isNamedBinary { return true }
+    if isMixed { return size < Self.leastMedia }
+    return isOfUnknownEnding && came.isPage && Self.isHTML(contentType)
   }
 
   /// Returns whether it is a drawing in SVG, which a recording or a document never is.
@@ -290,8 +332,9 @@ package struct ContentDoubt: Sendable {
   }
 
   private func hasMagic(_ came: Opening) -> Bool {
-    // Programs that carry their data begin as a script.
-    came.hasMagic || came.isScript && !isMediaOrBinary || came.isScript && ["jar", "war"].contains(ending)
+    // Programs that carry their data begin as a script, and letters to a printer may precede a document.
+    came.hasMagic || isDocument && !came.isMarkup && came.isDocument || came.isScript && !isMediaOrBinary
+      || came.isScript && ["jar", "war"].contains(ending)
   }
 
   /// True where only the feed's type tells that the file is compressed.
@@ -316,6 +359,10 @@ package struct ContentDoubt: Sendable {
     return type.hasPrefix("image") || [type, ending].contains(where: Self.pictureEndings.contains)
   }
 
+  private var isDocument: Bool {
+    ending == "pdf" || hint.mediaType?.elementsEqual("application/pdf".utf8) == true
+  }
+
   private func tooShort(_ size: UInt64) -> String {
     "\(Units.count(size, "byte")) came where the feed says \(Units.count(hint.length ?? 0, "byte"))"
   }
@@ -326,8 +373,7 @@ package struct ContentDoubt: Sendable {
     switch kind {
     case .recording, .program: return true
     case .picture: return isPicture
-    case .document:
-      return ending == "pdf" || hint.mediaType?.elementsEqual("application/pdf".utf8) == true
+    case .document: return isDocument
     // Many kinds of files are archives by their first bytes.
     case .archive:
       if case .media = declared {
@@ -345,7 +391,7 @@ package struct ContentDoubt: Sendable {
     return switch declared {
     case .media, .binary: false
     case .text, .digest, .signature: hint.length == nil
-    case .other: hint.length == nil && !isEnclosure && (earlier ?? 0 == 0 || !isNamedBinary)
+    case .other: hint.length == nil && !isEnclosure && (earlier ?? 0 == 0 || !isNamedBinary && !isMixed)
     case .nothing: hint.length == nil && !isEnclosure
     }
   }
@@ -435,6 +481,9 @@ private struct Opening {
 
   var kind: FileSignature.Kind? { FileSignature.kind(of: raw) ?? FileSignature.kind(of: text) }
 
+  /// True for a PDF or PostScript document, which other bytes may precede.
+  var isDocument: Bool { FileSignature.mayBe(.document, raw) }
+
   /// True for the line that names the program to run a script.
   var isScript: Bool { text.starts(with: "#!".utf8) }
 
@@ -513,9 +562,7 @@ extension ContentDoubt {
   /// The endings of texts that no server shows as a page.
   private static let plainEndings: Set<String> = [
     "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
-    "kml", "nfo", "conf", "ini",
-    "toml",
-    "yaml", "yml",
+    "kml", "nfo", "conf", "ini", "toml", "yaml", "yml", "svg", "xml", "rss", "atom",
   ]
 
   /// Returns whether the file may be a page: true unless its name says otherwise. `index.html.en` is a page. An unknown ending says
@@ -523,10 +570,23 @@ extension ContentDoubt {
   private static func mayBePage(_ entry: Entry, _ ending: String, _ hint: ContentHint) -> Bool {
     let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
     let isKnown =
-      binaryEndings.contains(ending) || otherEndings.contains(ending) || plainEndings.contains(ending)
-      || digestEndings.contains(ending) || signatureEndings.contains(ending)
-    return !isKnown || hasPageInside(entry)
-      || ["text/html", "application/xhtml+xml"].contains(type) || isOfText(type) && !type.hasPrefix("text/")
+      isOfBytes(ending) || plainEndings.contains(ending) || digestEndings.contains(ending)
+      || signatureEndings.contains(ending)
+    return !isKnown || hasPageInside(entry) || ["text/html", "application/xhtml+xml"].contains(type)
+  }
+
+  private static func isOfBytes(_ ending: String) -> Bool {
+    binaryEndings.contains(ending) || otherEndings.contains(ending)
+  }
+
+  /// Returns the parts of the name behind its dots, the last one first. Tarn makes the names in a window: there, the name at the
+  /// server may tell more.
+  private static func endings(_ entry: Entry) -> [String] {
+    let own = FileSignature.endings(entry.path)
+    guard entry.listing.elementsEqual(enclosure) else { return own }
+    let sent = FileSignature.sentEndings(entry)
+    let isLonger = own.first == "bin" && sent.first.map(isOfBytes) == true
+    return isLonger || sent.first == own.first ? sent : own
   }
 
   /// True for names such as `page.html.gz`, which some servers unpack on the way.
@@ -607,7 +667,8 @@ extension ContentDoubt {
 
   private static let recordingEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
-    "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts",
+    "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts", "spx", "amr", "awb",
+    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc", "au",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
@@ -631,8 +692,9 @@ extension ContentDoubt {
     return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
   }
 
-  /// Beside the endings of content codings, those that no server unpacks.
-  private static let packedEndings = FileSignature.packed.union(["lz4", "lz", "lzo"])
+  private static let packedEndings: Set<String> = [
+    "gz", "bz2", "xz", "zst", "lz4", "lzma", "lz", "lzo", "br", "z",
+  ]
 
   private static let packedTypes: Set<String> = [
     "application/gzip", "application/x-gzip", "application/x-bzip2", "application/x-bzip", "application/x-xz",
@@ -640,7 +702,7 @@ extension ContentDoubt {
   ]
 
   private static let otherEndings = packedEndings.union([
-    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so", "pkg", "nc", "ts", "run", "uf2", "efi",
+    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so", "svgz", "pkg", "nc", "ts", "run", "uf2", "efi",
     "hdf", "hdf5", "grib", "grib2", "grb2", "laz", "pcap", "pcapng", "pyc", "dylib", "sys", "ko", "elf",
     "swf",
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",

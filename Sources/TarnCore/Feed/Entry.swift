@@ -11,6 +11,7 @@ package struct Entry: Sendable, Equatable {
     var pieces: Pieces?
     var listing: [UInt8]
     var mayBeDirectory: Bool
+    var mayBeCut = false
     var hint: ContentHint
     var isList: Bool
     var voucher: RelativePath?
@@ -86,6 +87,13 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.mayBeDirectory = newValue } }
   }
 
+  /// True when nothing ends the name in the list, so that it may be the beginning of another one. Only its server, not a file with the
+  /// same digest, shows that there is such a file.
+  package var mayBeCut: Bool {
+    get { contents.fields.mayBeCut }
+    set { change { $0.mayBeCut = newValue } }
+  }
+
   /// What the feed says of the contents without vouching for it.
   package var hint: ContentHint {
     get { contents.fields.hint }
@@ -134,6 +142,7 @@ package struct Entry: Sendable, Equatable {
     var fields = contents.fields
     fields.digests = (digests + added).sorted { $0.algorithm > $1.algorithm }
     if fields.digests.first != digest { fields.voucher = other.voucher }
+    fields.mayBeCut = mayBeCut || other.mayBeCut
     var vouched = self
     vouched.contents = Contents(fields)
     return vouched

@@ -30,7 +30,8 @@ package enum FileSignature {
     bytes(.picture, [0x4D, 0x4D, 0x00, 0x2A]), text(.picture, "ftypavif", at: 4),
     text(.picture, "ftypheic", at: 4), text(.picture, "ftypmif1", at: 4),
     bytes(.archive, [0x50, 0x4B, 0x03, 0x04]), bytes(.archive, [0x50, 0x4B, 0x05, 0x06]),
-    bytes(.archive, [0x50, 0x4B, 0x07, 0x08]), bytes(.archive, [0x1F, 0x8B, 0x08]),
+    bytes(.archive, [0x50, 0x4B, 0x07, 0x08]), bytes(.archive, [0x50, 0x4B, 0x01, 0x02]),
+    bytes(.archive, [0x1F, 0x8B, 0x08]),
     bytes(.archive, [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]), bytes(.archive, [0x28, 0xB5, 0x2F, 0xFD]),
     bytes(.archive, [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]),
     bytes(.archive, [0x52, 0x61, 0x72, 0x21, 0x1A, 0x07]), bytes(.archive, [0x4D, 0x53, 0x43, 0x46, 0x00]),
@@ -52,6 +53,7 @@ package enum FileSignature {
     bytes(.archive, [0x60, 0xEA]), bytes(.archive, [0x5D, 0x00, 0x00]),
     bytes(.archive, [0xD0, 0xCF, 0x11, 0xE0]), bytes(.archive, [0x04, 0x22, 0x4D, 0x18]),
     bytes(.archive, [0x02, 0x21, 0x4C, 0x18]), bytes(.archive, [0x89, 0x4C, 0x5A, 0x4F]),
+    bytes(.archive, [0xC7, 0x71]), bytes(.archive, [0x71, 0xC7]),
     text(.recording, "ID3"), text(.recording, "FLV"), text(.recording, "MAC "), text(.recording, "wvPK"),
     text(.recording, "caff"), text(.recording, "DSD "), text(.recording, "TTA1"), text(.recording, ".snd"),
     text(.recording, "G@"),
@@ -73,6 +75,10 @@ package enum FileSignature {
     bytes.dropFirst(mark.offset).starts(with: mark.bytes)
   }
 
+  private static func holds(_ mark: [UInt8], _ bytes: [UInt8]) -> Bool {
+    bytes.indices.contains { bytes[$0...].starts(with: mark) }
+  }
+
   /// Returns the kind that the first bytes of a file tell without doubt.
   static func kind(of bytes: [UInt8]) -> Kind? {
     if bytes.starts(with: "%PDF-".utf8) { return .document }
@@ -85,10 +91,10 @@ package enum FileSignature {
     if let known = Self.kind(of: bytes) { return known == kind }
     if likely.contains(where: { $0.kind == kind && has($0, bytes) }) { return true }
     return switch kind {
-    case .archive: isTar(bytes) || isFrame(bytes)
+    // The last part of a split ZIP archive begins with any bytes; it has the end of the directory.
+    case .archive: isTar(bytes) || isFrame(bytes) || holds([0x50, 0x4B, 0x05, 0x06], bytes)
     // Readers find the beginning of a document behind other bytes.
-    case .document:
-      bytes.starts(with: "%!PS".utf8) || bytes.indices.contains { bytes[$0...].starts(with: "%PDF".utf8) }
+    case .document: bytes.starts(with: "%!PS".utf8) || holds(Array("%PDF".utf8), bytes)
     case .recording: bytes.count > 1 && bytes[0] == 0xFF && bytes[1] >= 0xE0
     case .picture, .program: false
     }
@@ -139,11 +145,11 @@ extension FileSignature {
     "zip", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "cbz", "cbr", "cb7", "jar", "war", "apk",
     "aab", "whl", "xpi", "crx", "ipa", "msix", "appx", "msixbundle", "appxbundle", "nupkg", "vsix",
     "npz", "7z", "rar", "cab", "deb", "udeb", "rpm", "drpm", "gem", "crate", "ova", "tar", "msi", "exe",
-    "dll", "tgz", "txz", "tbz", "tbz2", "tzst",
+    "dll", "tgz", "txz", "tbz", "tbz2", "tzst", "cpio", "ipk",
   ]
 
   /// The endings of single packed files that begin like an archive.
-  private static let single: Set<String> = ["bz2", "xz", "zst"]
+  private static let single: Set<String> = ["bz2", "xz", "zst", "lz", "lz4", "lzo", "lzma", "z"]
 
   /// Archives that a script may precede, which unpacks or runs them.
   private static let scripted: Set<String> = ["jar", "war"]
@@ -156,42 +162,60 @@ extension FileSignature {
   }
 
   private static let packers: [Packer] = [
-    Packer(endings: ["gz", "tgz", "svgz"], codings: ["gzip", "x-gzip"], bytes: [0x1F, 0x8B]),
+    gzip,
     Packer(
       endings: ["bz2", "tbz", "tbz2"], codings: ["bzip2", "x-bzip2", "bzip", "x-bzip"],
       bytes: [0x42, 0x5A, 0x68]),
     Packer(endings: ["xz", "txz"], codings: ["xz", "x-xz"], bytes: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]),
     Packer(endings: ["zst", "tzst"], codings: ["zstd", "x-zstd", "zst"], bytes: [0x28, 0xB5, 0x2F, 0xFD]),
-    Packer(endings: ["z"], codings: ["compress", "x-compress"], bytes: [0x1F, 0x9D]),
+    Packer(endings: ["z", "taz"], codings: ["compress", "x-compress"], bytes: [0x1F, 0x9D]),
     Packer(endings: ["br"], codings: ["br"], bytes: []),
-    Packer(endings: ["lzma"], codings: ["lzma", "x-lzma", "xz", "x-xz"], bytes: []),
+    Packer(endings: ["lzma", "tlz"], codings: ["lzma", "x-lzma", "xz", "x-xz"], bytes: []),
+    Packer(endings: ["lz", "tlz"], codings: ["lzip", "x-lzip"], bytes: [0x4C, 0x5A, 0x49, 0x50]),
+    Packer(endings: ["lz4"], codings: ["lz4", "x-lz4"], bytes: [0x04, 0x22, 0x4D, 0x18]),
+    Packer(endings: ["lzo"], codings: ["lzop", "x-lzop"], bytes: [0x89, 0x4C, 0x5A, 0x4F]),
   ]
-
-  /// The endings of files that servers label as encoded.
-  static let packed = packers.reduce(into: Set<String>()) { $0.formUnion($1.endings) }
+  private static let gzip = Packer(
+    endings: [
+      "gz", "tgz", "taz", "svgz", "emz", "wmz", "vgz", "dz", "crate", "apk", "ipk", "bgz", "bam", "tbi",
+      "csi",
+    ],
+    codings: ["gzip", "x-gzip"], bytes: [0x1F, 0x8B])
 
   /// Returns the parts of a name behind its dots in lower case, the last one first.
   static func endings(_ path: RelativePath) -> [String] {
-    let name = path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
-    return name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().reversed()
+    endings(name: path.bytes.split(separator: UInt8(ascii: "/")).last ?? [])
+  }
+
+  private static func endings(name: some BidirectionalCollection<UInt8>) -> [String] {
+    name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropFirst().reversed()
       .map { String(decoding: $0, as: UTF8.self).lowercased() }
   }
 
-  /// Returns whether servers label such files as encoded: their bytes are the file.
-  package static func isPacked(_ path: RelativePath) -> Bool {
-    packed.contains(endings(path).first ?? "")
+  /// Returns the parts of the name that the file has at its server.
+  static func sentEndings(_ entry: Entry) -> [String] {
+    endings(name: FileNaming.lastSegment(entry.sources.first?.url ?? ""))
   }
 
-  /// Returns whether a content coding is the one that the name tells.
+  /// Returns whether servers label such files as encoded: their bytes are the file. They look at each part of a name: `a.gz.asc`.
+  package static func isPacked(_ entry: Entry) -> Bool { isPacked(endings(entry.path) + sentEndings(entry)) }
+
+  static func isPacked(_ endings: [String]) -> Bool {
+    packers.contains { !$0.endings.isDisjoint(with: endings) }
+  }
+
+  /// Returns whether a content coding is one that the name tells.
   package static func isOwn(coding: String, of path: RelativePath) -> Bool {
-    fits(coding: coding, [], endings(path).first ?? "")
+    fits(coding: coding, [], endings(path))
   }
 
-  /// Returns whether a content coding is the one that the name tells, or the bytes are what it tells, whatever the coding.
-  static func fits(coding: String, _ bytes: [UInt8], _ ending: String) -> Bool {
-    guard let packer = packers.first(where: { $0.endings.contains(ending) }) else { return false }
-    return packer.codings.contains(coding.lowercased())
-      || !packer.bytes.isEmpty && bytes.starts(with: packer.bytes)
+  /// Returns whether a content coding is one that a part of the name tells, or the bytes are what it tells, whatever the coding.
+  static func fits(coding: String, _ bytes: [UInt8], _ endings: [String]) -> Bool {
+    let coding = coding.lowercased()
+    return packers.contains { packer in
+      !packer.endings.isDisjoint(with: endings)
+        && (packer.codings.contains(coding) || !packer.bytes.isEmpty && bytes.starts(with: packer.bytes))
+    }
   }
 
   /// Returns whether a file of this name may begin with these bytes; `nil` where the name tells nothing.
@@ -209,11 +233,11 @@ extension FileSignature {
 
   /// Returns whether the name is that of an archive.
   static func isArchive(_ ending: String) -> Bool {
-    archives.contains(ending) || packed.contains(ending)
+    archives.contains(ending) || packers.contains { $0.endings.contains(ending) }
   }
 
   /// Returns whether these are gzip's bytes, and the name is not that of a file that has them.
   static func isForeignGzip(_ bytes: [UInt8], _ ending: String) -> Bool {
-    bytes.starts(with: [0x1F, 0x8B]) && !["gz", "tgz", "svgz", "crate", "apk"].contains(ending)
+    bytes.starts(with: gzip.bytes) && !gzip.endings.contains(ending)
   }
 }

@@ -45,7 +45,7 @@ package struct FileNaming: Sendable {
   }
 
   /// Returns the last segment of a URL's path, percent-decoded once; empty when there is none.
-  private static func lastSegment(_ url: String) -> [UInt8] {
+  static func lastSegment(_ url: String) -> [UInt8] {
     let afterScheme = url.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
       .dropFirst(3)
     guard let last = afterScheme.last else { return [] }

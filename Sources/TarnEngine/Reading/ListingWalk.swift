@@ -153,7 +153,9 @@ final class ListingWalk {
       else { return }
       let file = names.isOne ? list.file(named: below) : below
       isOfFile = isOfFile || file == list.file
-      try sink(.entry(Entry(vouchingFor: file, digests: entry.digests, list: list.entry.path)))
+      var voucher = Entry(vouchingFor: file, digests: entry.digests, list: list.entry.path)
+      voucher.mayBeCut = entry.mayBeCut && file != list.file
+      try sink(.entry(voucher))
     }
     if let name = names.contradicted {
       unread.add(list, "it has two digests of \(name)")

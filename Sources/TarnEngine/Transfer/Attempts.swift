@@ -119,7 +119,7 @@ struct Attempts {
 
   /// Whether an encoded response is accepted. Servers label compressed files as encoded, and their bytes are the file: the receiver
   /// looks whether the coding is the file's own. Any other encoded response is another file, which only a digest would reveal.
-  private var takesEncoding: Bool { entry.digest != nil || FileSignature.isPacked(entry.path) }
+  private var takesEncoding: Bool { entry.digest != nil || FileSignature.isPacked(entry) }
 
   /// The row whose validators make the request conditional, because the file in place may still be the server's version. `nil` when
   /// a digest decides instead.
@@ -169,7 +169,12 @@ struct Attempts {
     keep(end)
     (discards, cameNothing, retryAfter) = (false, true, nil)
     switch end {
-    case .sealed(let partial, let sealed, let head): return .publish(partial, sealed, head)
+    case .sealed(let partial, let sealed, let head):
+      guard rung != .fromZero, head?.status == 206, let step = askAgain(sealed.identity.size, before) else {
+        return .publish(partial, sealed, head)
+      }
+      discard()
+      return step
     case .verdict(let verdict, let head): return judge(verdict, head)
     case .short(_, _, let total): return goOn(to: total, from: before)
     case .wrongSize(let said, let note):
@@ -206,7 +211,7 @@ struct Attempts {
       rung = ResumeLadder.rung(known, url: url, after: rung)
       return .ask(told: nil)
     case .askFromZero: return restart(hadKept: Self.hasKept(known))
-    case .whole: return sealOrAskAgain()
+    case .whole: return askAgain(known?.kept ?? 0, known) ?? .seal
     case .contradiction:
       // The next pass asks as if nothing had come before.
       discard()
@@ -244,16 +249,18 @@ struct Attempts {
     return .ask(told: nil)
   }
 
-  /// Judges bytes that the server calls the whole file, though nothing told their number when they were sent. The feed's length may
-  /// be off, so what is shorter is asked for once more. Of less than half of it nothing is sealed.
-  private mutating func sealOrAskAgain() -> Step {
-    guard let known, known.total == nil, !known.digestDecides, entry.size == nil,
-      let told = entry.hint.length, known.kept < told
-    else { return .seal }
+  /// Judges bytes that the server calls the whole file, though nothing told their number when the first of them were sent. The feed's
+  /// length may be off, so what is shorter is asked for once more. Of less than half of it nothing is taken.
+  ///
+  /// - Returns: `nil` when they are taken.
+  private mutating func askAgain(_ size: UInt64, _ known: ResumeLadder.Known?) -> Step? {
+    guard let known, known.kept > 0, known.total == nil, !known.digestDecides, entry.size == nil,
+      let told = entry.hint.length, size < told
+    else { return nil }
     if restarts == 0 { return restart(hadKept: true) }
-    guard known.kept < told / 2 else { return .seal }
+    guard size < told / 2 else { return nil }
     discard()
-    let text = "ends after \(Units.grouped(known.kept)) of \(Units.count(told, "byte")) that the feed says"
+    let text = "ends after \(Units.grouped(size)) of \(Units.count(told, "byte")) that the feed says"
     return fail("content-mismatch", text, isTransient: false)
   }
 

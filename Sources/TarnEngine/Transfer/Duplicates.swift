@@ -20,9 +20,9 @@ struct Duplicates: Hashable {
       isWaitedFor = size.map { $0 >= Self.leastSize } ?? true
     }
 
-    /// Makes the contents of an entry; `nil` when it has no digest.
+    /// Makes the contents of an entry; `nil` when it has no digest, or its name may be cut.
     init?(_ entry: Entry) {
-      guard let digest = entry.digest else { return nil }
+      guard let digest = entry.digest, !entry.mayBeCut else { return nil }
       self.init(digest: digest, size: entry.size)
     }
   }

@@ -88,7 +88,7 @@ struct LocalBytesSearch: Sendable {
 
   /// Returns a copy of a file of the folder with the wanted digest: a recorded one, else one that is likely to have it.
   private func reuse() -> LocalBytes? {
-    guard let digest = check.digest else { return nil }
+    guard let digest = check.digest, !entry.mayBeCut else { return nil }
     let recorded = RecordedCopies(ledger: context.client.ledger, folder: context.client.folder)
     if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
       return copied

@@ -182,7 +182,8 @@ final class Submission {
   func publication(_ job: Job, _ partial: any PartialFile, _ checked: Job.Checked) -> Publication {
     let row = Row(
       path: job.entry.path, identity: checked.sealed.identity, digest: checked.sealed.digest,
-      isVerified: checked.sealed.isVerified, fingerprint: fingerprint(job, sent: checked.head?.sent),
+      isVerified: checked.sealed.isVerified,
+      fingerprint: fingerprint(job, sent: checked.head?.sent, type: checked.head?.contentType),
       etag: checked.head?.etag,
       lastModified: checked.head?.lastModified, placed: client.now)
     return Publication(
@@ -211,10 +212,12 @@ final class Submission {
     return row
   }
 
-  /// Returns the fingerprint. It is empty while the version could not be told from one a moment later, so that the next pass asks
-  /// for it again.
-  private func fingerprint(_ job: Job, sent: Timestamp?) -> [UInt8] {
-    guard job.entry.isUnsettled(at: sent ?? client.now) else { return job.entry.fingerprint }
+  /// Returns the fingerprint. It is empty while the version could not be told from one a moment later, or a page came that may not
+  /// be the file, so that the next pass asks for it again.
+  private func fingerprint(_ job: Job, sent: Timestamp?, type: String?) -> [UInt8] {
+    guard job.entry.isUnsettled(at: sent ?? client.now) || ContentDoubt.isUnsure(job.entry, type) else {
+      return job.entry.fingerprint
+    }
     account.noteUnsettled()
     return []
   }
@@ -222,7 +225,9 @@ final class Submission {
   /// Records that the existing file is the server's version. Only the ledger changes, with what the listing and the server say now.
   func confirm(_ row: Row, _ job: Job) throws {
     var row = row
-    row.fingerprint = fingerprint(job, sent: nil)
+    // A 304 tells no type: what was a page still is one.
+    let type = job.checked?.head?.contentType ?? (row.fingerprint.isEmpty ? "text/html" : nil)
+    row.fingerprint = fingerprint(job, sent: nil, type: type)
     let restored = restoreMode(of: &row)
     // Without this, each pass would hash a file that somebody touched.
     var changes: [LedgerChange] = try client.ledger.row(row.path) == row ? [] : [.row(row)]
@@ -314,8 +319,17 @@ final class Submission {
     if let problem = account.removed(action, outcome) { stuck[action.path] = problem.message }
   }
 
-  /// Returns whether an entry is below a file that stays for now. It then waits, or has failed.
+  /// Returns whether an entry is below a file that stays for now. It then waits, or has failed. A list that may be cut does not
+  /// replace the one before while its server lacks the last file.
   func isBlocked(_ action: Action) -> Bool {
+    if let entry = action.entry, entry.isList, let name = account.failedCut {
+      account.fail(
+        entry, code: "feed-truncated",
+        message:
+          "its last line has no end, and may be cut: \(name.printable) failed, so the list is not put in place"
+      )
+      return true
+    }
     guard let blocker = action.blocker else { return false }
     if let reason = stuck[blocker] {
       account.fail(

@@ -18,6 +18,8 @@ final class TransferAccount {
   private(set) var untold = 0
   /// True when files were brought that the next pass must request again, whatever the feed says.
   private(set) var hasUnsettled = false
+  /// A file that failed and whose name may be cut.
+  private(set) var failedCut: RelativePath?
   private var ticked = Instant()
 
   init(_ client: TransferClient, _ observer: any PassObserver) {
@@ -103,6 +105,7 @@ final class TransferAccount {
   @discardableResult
   func fail(_ entry: Entry, code: String, message: String, isOrder: Bool = false) -> Problem {
     if entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
+    if entry.mayBeCut { failedCut = entry.path }
     return fail(entry.path, code: code, message: message, isOrder: isOrder)
   }
 

@@ -49,7 +49,7 @@ enum ChecksumLayout: Equatable {
   }
 
   /// Returns whether a name is one of git's references, which git lists in the form of checksum lists.
-  private static func isReference(_ name: [UInt8]) -> Bool {
+  static func isReference(_ name: [UInt8]) -> Bool {
     name.begins(with: "refs/") || name.elementsEqual("HEAD".utf8)
   }
 

@@ -174,6 +174,7 @@ private struct ChecksumReading {
       pending = Entry(
         path: known.path, size: known.size ?? listed.size, digests: known.digests + [listed.digest],
         sources: known.sources)
+      pending?.mayBeCut = !line.isEnded
       return
     }
     try flush(to: sink)
@@ -195,5 +196,6 @@ private struct ChecksumReading {
     guard !sources.isEmpty else { return try sink(context.withoutSource(path)) }
     pending = Entry(
       path: path, size: listed.size ?? names.size(of: bytes), digests: [listed.digest], sources: sources)
+    pending?.mayBeCut = !line.isEnded
   }
 }

@@ -16,7 +16,7 @@ struct HashdeepList: FeedFormat {
     var reading = HashdeepReading(context: context)
     while let (raw, isEnded) = try input.readLine() {
       try reading.read(ListedFile.withoutReturns(raw), number: input.line, sink: sink)
-      if !isEnded { reading.note("line \(input.line), the last one, has no end: it may be cut") }
+      if !isEnded { reading.noteCut(at: input.line) }
     }
     try reading.flush(to: sink)
     if let doubt = context.doubt { reading.note(doubt) }
@@ -38,6 +38,8 @@ private struct HashdeepReading {
     /// The code of the first column that cannot be read.
     var fault: String?
     var name: [UInt8]
+    /// True when nothing ends the name.
+    var mayBeCut = false
   }
 
   let context: FeedContext
@@ -57,6 +59,12 @@ private struct HashdeepReading {
   /// Keeps the first reason.
   mutating func note(_ text: String) {
     if reason == nil { reason = text }
+  }
+
+  /// Notes that nothing ends the last line.
+  mutating func noteCut(at number: Int) {
+    note("line \(number), the last one, has no end: it may be cut")
+    pending?.mayBeCut = true
   }
 
   mutating func read(_ line: ArraySlice<UInt8>, number: Int, sink: FeedSink) throws {
@@ -152,6 +160,7 @@ private struct HashdeepReading {
         }
       return .refused(Refusal(name: name, code: fault, reason: reason))
     }
-    return ListedFile.item(name, size: row.size, digests: row.digests, in: context)
+    return ListedFile.item(
+      name, size: row.size, digests: row.digests, mayBeCut: row.mayBeCut, in: context)
   }
 }

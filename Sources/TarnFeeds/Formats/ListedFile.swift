@@ -11,14 +11,16 @@ enum ListedFile {
 
   static func item(
     _ name: [UInt8], size: UInt64? = nil, digests: [Digest] = [], listing: [UInt8] = [],
-    in context: FeedContext
+    mayBeCut: Bool = false, in context: FeedContext
   ) -> FeedItem {
     let bytes = withoutDot(name)
     do throws(PathRefusal) {
       let path = try RelativePath(bytes, rule: context.document.rule)
       let sources = context.sources(beside: path)
       guard !sources.isEmpty else { return context.withoutSource(path) }
-      return .entry(Entry(path: path, size: size, digests: digests, sources: sources, listing: listing))
+      var entry = Entry(path: path, size: size, digests: digests, sources: sources, listing: listing)
+      entry.mayBeCut = mayBeCut
+      return .entry(entry)
     } catch {
       return .refused(Refusal(name: bytes, error))
     }

@@ -9,7 +9,8 @@ struct URLList: FeedFormat {
     for line in head.split(separator: 0x0A) {
       let text = lowercased(trimmed(line))
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
-      return URLScheme.remotePrefixes.contains { text.begins(with: $0) }
+      // A text whose lines end in CR alone is no URL.
+      return !text.contains(0x0D) && URLScheme.remotePrefixes.contains { text.begins(with: $0) }
     }
     return false
   }

@@ -72,7 +72,8 @@ struct IndexRows {
       return "every link of the list leads out of the directory: it is served below another URL?"
     }
     if questions > 0 {
-      return "\(questions) links of the list have a query, so what they lead to is not known"
+      let (have, they) = questions == 1 ? ("has", "it leads") : ("have", "they lead")
+      return "\(Units.count(questions, "link")) of the list \(have) a query, so what \(they) to is not known"
     }
     if deeper > 0 {
       return

@@ -26,7 +26,9 @@ struct UnrecognisedText {
 
   /// The kind by all lines.
   var likeness: Unrecognised.Likeness? {
-    lines.isEmpty ? nil : oldMac ?? digest ?? debian ?? groups ?? sums ?? cutSums ?? listing ?? names
+    lines.isEmpty
+      ? nil
+      : oldMac ?? digest ?? debian ?? dump ?? groups ?? sums ?? references ?? cutSums ?? listing ?? names
   }
 
   private var oldMac: Unrecognised.Likeness? {
@@ -124,6 +126,24 @@ struct UnrecognisedText {
       "a list of digests in groups, as gpg prints them, and none of them is of a length that Tarn knows",
       "are there digits missing? Print them anew (gpg --print-md SHA256 FILE...), or make a list with sha256sum"
     )
+  }
+
+  /// The bytes of a file in digits, behind their places in it.
+  private var dump: Unrecognised.Likeness? {
+    guard let place = lines.first?.prefix(while: { !isBlank($0) && $0 != UInt8(ascii: ":") }),
+      place.count >= 6, place.allSatisfy({ $0 == UInt8(ascii: "0") })
+    else { return nil }
+    return Likeness("a dump of a file's bytes (hexdump, od, xxd)", "give the file whose bytes it shows")
+  }
+
+  /// The output of `git ls-remote`.
+  private var references: Unrecognised.Likeness? {
+    let areReferences = lines.allSatisfy { line in
+      let words = line.split(whereSeparator: isBlank)
+      return words.count == 2 && ChecksumLayout.isReference(Array(words[1]))
+    }
+    guard areReferences else { return nil }
+    return Likeness("the references of a Git repository, which are no files", Unrecognised.urlListAdvice)
   }
 
   /// Lists of digests of which none has a known length.

@@ -8,10 +8,11 @@ struct JSONFeed: FeedFormat {
   func recognises(_ head: [UInt8]) -> Bool {
     var hasNumber = false
     return JSONReader.tells(head) { key, reader throws(FeedFailure) in
-      if key.elementsEqual("version".utf8), try reader.kind() == .string {
+      let kind = try reader.kind()
+      if key.elementsEqual("version".utf8), kind == .string || kind == .number {
         // What is not decided is left to the reader.
         var ahead = reader
-        let version = try ahead.string()
+        let version = try kind == .string ? ahead.string() : ahead.number()
         if Self.isVersion(version) { return true }
         hasNumber = ["1", "1.0", "1.1"].contains { version.elementsEqual($0.utf8) }
         return hasNumber ? nil : false

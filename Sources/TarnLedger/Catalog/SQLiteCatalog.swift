@@ -9,7 +9,7 @@ package struct SQLiteCatalog: CatalogPort {
   /// "TarC" in ASCII.
   private static let applicationID: Int64 = 0x5461_7243
   /// The version of the tables and of `EntryCodec`. A catalog of another version is ignored.
-  private static let version: Int64 = 4
+  private static let version: Int64 = 5
   fileprivate static let name = "catalog.sqlite"
 
   private static let schema = """

@@ -4,7 +4,7 @@ import TarnCore
 enum EntryCodec {
   /// The optional parts that follow, in the order of their bits.
   private struct Parts: OptionSet {
-    let rawValue: UInt8
+    let rawValue: UInt64
     static let size = Parts(rawValue: 1)
     static let modified = Parts(rawValue: 2)
     static let pieces = Parts(rawValue: 4)
@@ -16,7 +16,11 @@ enum EntryCodec {
     /// The value of `isList`. This is not a part.
     static let isList = Parts(rawValue: 64)
     static let voucher = Parts(rawValue: 128)
-    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint, .isList, .voucher]
+    /// The value of `mayBeCut`. This is not a part.
+    static let mayBeCut = Parts(rawValue: 256)
+    static let all: Parts = [
+      .size, .modified, .pieces, .exact, .mayBeDirectory, .hint, .isList, .voucher, .mayBeCut,
+    ]
   }
 
   static func encode(_ entry: Entry, into writer: inout ByteWriter) {
@@ -29,7 +33,8 @@ enum EntryCodec {
     if !entry.hint.isEmpty { parts.insert(.hint) }
     if entry.isList { parts.insert(.isList) }
     if entry.voucher != nil { parts.insert(.voucher) }
-    writer.put(byte: parts.rawValue)
+    if entry.mayBeCut { parts.insert(.mayBeCut) }
+    writer.put(parts.rawValue)
     if let size = entry.size { writer.put(size) }
     if let modified = entry.modified { writer.put(modified.nanoseconds) }
     if let pieces = entry.pieces {
@@ -64,7 +69,7 @@ enum EntryCodec {
   }
 
   static func decode(path: RelativePath, from reader: inout ByteReader) throws(DamagedBytes) -> Entry {
-    let parts = Parts(rawValue: try reader.byte())
+    let parts = Parts(rawValue: try reader.unsigned())
     guard parts.isSubset(of: .all) else { throw DamagedBytes() }
     let size = parts.contains(.size) ? try reader.unsigned() : nil
     let modified = parts.contains(.modified) ? Timestamp(nanoseconds: try reader.signed()) : nil
@@ -86,6 +91,7 @@ enum EntryCodec {
       sources: sources, pieces: pieces, listing: listing,
       mayBeDirectory: parts.contains(.mayBeDirectory), hint: hint, isList: parts.contains(.isList),
       voucher: voucher)
+    entry.mayBeCut = parts.contains(.mayBeCut)
     // The original order of the digests is kept.
     if digests.count > 1 { entry.digests = digests }
     return entry

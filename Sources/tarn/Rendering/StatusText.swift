@@ -56,6 +56,9 @@ enum StatusText {
       rows.append(
         ("trash", "\(Numbers.count(document.trashFiles, "file")), \(Units.show(document.trashBytes))"))
     }
+    if let reason = document.incompleteReason, PassOptions(named: document.options ?? [:]).isOn(.delete) {
+      rows.append(("deletions", "none: the list may not be whole: \(Message.safe(reason))"))
+    }
     if let held = document.held {
       let why = held.reason.map { " (\(Message.safe($0)))" } ?? ""
       rows.append(("held", "\(Numbers.count(held.deletions, "deletion")) in plan \(held.plan)\(why)"))

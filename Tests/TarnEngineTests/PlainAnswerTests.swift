@@ -1,0 +1,213 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Answers that no kind of file begins with, and files that look like one: judged by the name here, and by that at the server.
+@Suite struct PlainAnswerTests {
+  private static let typed = "application/octet-stream"
+  private static let error = "Service temporarily unavailable\n"
+  private static let page = "<html><body>login</body></html>"
+  private static let gzip: [UInt8] = [0x1F, 0x8B, 8, 0]
+  private static let blob: [UInt8] = (0..<200_000).map { [1, 2, 3, 0][$0 % 4] }
+
+  private func answer(_ body: [UInt8], _ type: String?, coding: String? = nil) -> FakeAnswer {
+    var answer = FakeAnswer(body: body)
+    (answer.contentType, answer.contentEncoding) = (type, coding)
+    return answer
+  }
+
+  private func world() -> World {
+    let world = World()
+    world.policy.retries = 0
+    return world
+  }
+
+  /// - Parameter sent: the name at the server; `nil` for the same one.
+  private func add(
+    _ world: World, _ name: String, sent: String? = nil, listing: String = "enclosure",
+    _ hint: ContentHint = ContentHint()
+  ) {
+    world.add(
+      Entry(
+        path: name.path, sources: [Source(url: World.host + (sent ?? name))], listing: listing.bytes,
+        hint: hint))
+  }
+
+  /// Tarn's own name has the last ending, and `bin` for a long one.
+  @Test(
+    arguments: [
+      ("t.img", "a.img", blob), ("t.bin", "a.bin", blob), ("t.gz", "a.tar.gz", gzip),
+      ("t.gz", "a.img.gz", gzip), ("t.lz", "a.tar.lz", "LZIP\u{1}".bytes),
+      ("t.lz4", "a.lz4", [4, 0x22, 0x4D, 0x18]),
+      ("t.z", "a.tar.Z", [0x1F, 0x9D, 0x90]), ("t.swf", "a.swf", "CWS\u{5}".bytes),
+      ("t.bin", "a.AppImage", [0x7F] + "ELF\u{2}".bytes), ("t.bin", "a.squashfs", "hsqs\u{0}\u{1}".bytes),
+    ] as [(String, String, [UInt8])])
+  func aPlainErrorIsNoFileOfAWindow(_ name: String, _ sent: String, _ good: [UInt8]) throws {
+    let long = String(repeating: Self.error, count: 90)
+    for type in [nil, Self.typed, "application/gzip", "application/x-gtar", "application/x-raw-disk-image"] {
+      for text in [Self.error, long] {
+        let world = world()
+        add(world, name, sent: sent, ContentHint(mediaType: type?.bytes))
+        world.server.answer(World.host + sent, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(type ?? "")")
+        #expect(world.files.isEmpty)
+        world.server.answer(World.host + sent, answer(good, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(type ?? "") \(report.problems)")
+      }
+    }
+  }
+
+  /// `bin` is Tarn's own word for what it does not know, and a server may unpack a file on the way.
+  @Test func aTextUnderANameThatTellsNothingIsTaken() throws {
+    for (name, sent, type) in [
+      ("t.bin", "dl", nil), ("t.bin", "get", "application/x-nzb"), ("t.gz", "a.csv.gz", nil),
+      ("t.gz", "Packages.gz", "application/gzip"), ("t.snap", "a.snap", nil),
+    ] as [(String, String, String?)] {
+      let world = world()
+      add(world, name, sent: sent, ContentHint(mediaType: type?.bytes))
+      world.server.answer(World.host + sent, answer("a,b\n1,2\n".bytes, "text/csv"))
+      let report = try world.run()
+      #expect(report.isInSync, "\(sent) \(report.problems)")
+    }
+  }
+
+  @Test func aPageIsNoDrawingAndNoData() throws {
+    for (name, type) in [
+      ("a.svg", "image/svg+xml"), ("a.xml", "text/plain"), ("a.xml", "application/xml"),
+      ("a.json", "application/json"), ("a.m3u8", "audio/x-mpegurl"), ("a.spx", nil), ("a.mka", Self.typed),
+      ("a.amr", nil),
+    ] as [(String, String?)] {
+      let world = world()
+      add(world, name, ContentHint(mediaType: type?.bytes, length: type == nil ? nil : 200_000))
+      world.server.answer(World.host + name, answer(Self.page.bytes, "text/html"))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name)")
+      #expect(world.files.isEmpty)
+    }
+  }
+
+  /// It is taken, since it may be the file, and asked for again.
+  @Test(arguments: ["a.rtf", "a.ps", "a.dng"]) func aPageOfAnUnknownEndingIsAskedForAgain(name: String) throws
+  {
+    let world = world()
+    add(world, name)
+    for body in [Self.page, Self.page, "{\\rtf1 good}"] {
+      world.server.answer(
+        World.host + name, answer(body.bytes, body == Self.page ? "text/html" : Self.typed))
+      #expect(try world.run().isInSync)
+      #expect(world.server.requests.count == 1 && world.text(name) == body)
+    }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.isEmpty)
+  }
+
+  @Test(
+    arguments: [
+      ("a.img", long, "text/plain"), ("a.bin", long, "text/plain"), ("a.gz", long, "text/plain"),
+      ("a.ko", long, typed), ("a.lz4", long, "text/plain"), ("a.raw", error, "text/plain"),
+      ("a.snap", #"{"error":"no"}"#, "application/json"), ("a.raw", "", typed), ("a.mka", page, "text/html"),
+      ("a.db", page, "text/html"), ("a.rom", page + String(repeating: "<p>x</p>", count: 400), "text/html"),
+    ])
+  func anEarlierCopyStays(_ name: String, _ body: String, _ type: String) throws {
+    let world = world()
+    add(world, name, listing: "1")
+    world.server.answer(World.host + name, answer(Self.blob, Self.typed))
+    #expect(try world.run().isInSync)
+    add(world, name, listing: "2")
+    world.server.answer(World.host + name, answer(body.bytes, type))
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+    #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
+  }
+
+  private static let long = String(repeating: "Too many requests from your address. ", count: 80)
+
+  /// Sources become short, and a page may have any ending.
+  @Test func anEarlierTextMayBecomeShort() throws {
+    for (name, body, type) in [
+      ("a.ts", "export * from './b'", "text/plain"),
+      ("a.cfm", Self.page + Self.long + Self.long, "text/html"),
+    ] {
+      let world = world()
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer(String(repeating: "long ", count: 9000).bytes, type))
+      #expect(try world.run().isInSync)
+      add(world, name, listing: "2")
+      world.server.answer(World.host + name, answer(body.bytes, type))
+      #expect(try world.run().isInSync, "\(name)")
+    }
+  }
+
+  /// Servers look at each part of a name.
+  @Test func aLabelThatAPartOfTheNameExplainsIsTheFilesOwn() throws {
+    let zeros = [UInt8](repeating: 0, count: 3000)
+    for (name, sent, coding, body) in [
+      ("a.tar.gz.asc", nil, "x-gzip", "-----BEGIN PGP SIGNATURE-----\n".bytes),
+      ("a.tar.gz.sig", nil, "x-gzip", [0x89, 1, 0x33] + zeros),
+      ("a.tar.gz.sha256", nil, "gzip", "\(String(repeating: "ab", count: 32))  a.tar.gz\n".bytes),
+      ("a.tar.gz.txt", nil, "x-gzip", "hi\n".bytes), ("initrd.gz.1", nil, "x-gzip", Self.gzip + zeros),
+      ("a.tar.bz2.bak", nil, "x-bzip2", "BZh91AY&SY".bytes + zeros),
+      ("a.gz.part1", nil, "gzip", Self.gzip + zeros),
+      ("a.tar.lz", nil, "lzip", "LZIP\u{1}".bytes + zeros),
+      ("a.lz4", nil, "lz4", [4, 0x22, 0x4D, 0x18] + zeros), ("a.crate", nil, "gzip", Self.gzip + zeros),
+      ("a.apk", nil, "gzip", Self.gzip + zeros), ("a.ipk", nil, "gzip", Self.gzip + zeros),
+      ("a.vcf.bgz", nil, "gzip", Self.gzip + zeros), ("a.bam", nil, "gzip", Self.gzip + zeros),
+      ("a.emz", nil, "gzip", Self.gzip + zeros), ("a.taz", nil, "x-gzip", Self.gzip + zeros),
+      ("t.asc", "a.tar.gz.asc", "x-gzip", "-----BEGIN PGP SIGNATURE-----\n".bytes),
+    ] as [(String, String?, String, [UInt8])] {
+      let world = world()
+      add(world, name, sent: sent, listing: sent == nil ? "1" : "enclosure")
+      world.server.answer(World.host + (sent ?? name), answer(body, nil, coding: coding))
+      let report = try world.run()
+      #expect(report.isInSync, "\(name) \(report.problems)")
+      #expect(world.server.requests.map(\.encoding) == [.taken], "\(name)")
+    }
+  }
+
+  /// The server compressed them on the way.
+  @Test func whatIsNoCompressedFileIsNotCompressed() throws {
+    let body = [UInt8](repeating: 7, count: 3000)
+    for (name, coding, begin) in [
+      ("a.tar.gz.asc", "gzip", Self.gzip), ("a.tar.gz.sha256", "gzip", Self.gzip),
+      ("a.tar.gz.txt", "x-gzip", Self.gzip), ("a.tar.gz.old", "br", [0x1B, 0x9F]),
+    ] as [(String, String, [UInt8])] {
+      let world = world()
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer(begin + body, nil, coding: coding))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name)")
+    }
+  }
+
+  /// It begins with any bytes, or with the directory of the archive.
+  @Test func theLastPartOfASplitArchiveIsTaken() throws {
+    let end = "PK\u{5}\u{6}".bytes + [UInt8](repeating: 0, count: 18)
+    let noise = (0..<2000).map { UInt8(truncatingIfNeeded: $0 * 7 + 3) }
+    for (body, type) in [
+      (Array(noise.prefix(112)) + end, "application/zip"),
+      ("PK\u{1}\u{2}".bytes + noise.prefix(67) + end, nil),
+      (Array(noise.prefix(1999)) + end, "text/plain"), (Array(noise.prefix(112)) + end, "text/plain"),
+    ] as [([UInt8], String?)] {
+      let world = world()
+      add(world, "s.zip", listing: "1")
+      world.server.answer(World.host + "s.zip", answer(body, type))
+      let report = try world.run()
+      #expect(report.isInSync, "\(body.count) \(report.problems)")
+    }
+  }
+
+  /// A printer's letters, or the headers of a mail; the first KiB of a linearized document is text.
+  @Test func lettersMayPrecedeADocument() throws {
+    let document =
+      "%PDF-1.5\r\n12 0 obj\r<</Linearized 1>>\r" + String(repeating: "0000000100 00000 n\r\n", count: 90)
+    for letters in ["\u{1B}%-12345X@PJL JOB NAME=\"x\"\r\n", "Content-Type: application/pdf\r\n\r\n"] {
+      for (listing, type) in [("1", nil), ("enclosure", "application/pdf")] as [(String, String?)] {
+        let world = world()
+        add(world, "a.pdf", listing: listing, ContentHint(mediaType: type?.bytes))
+        world.server.answer(World.host + "a.pdf", answer((letters + document).bytes, "application/pdf"))
+        let report = try world.run()
+        #expect(report.isInSync, "\(listing) \(report.problems)")
+      }
+    }
+  }
+}
