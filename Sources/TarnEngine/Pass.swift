@@ -414,22 +414,27 @@ package struct Pass {
       || transfers.account.untold > 0
   }
 
-  /// Counts entries as current that failed here and were since brought by another client.
+  /// Counts entries as current that another client has brought since they failed here, or while this one looked: without their rows
+  /// they were in conflict.
   private func forgetBrought(_ folder: any FolderPort, from report: inout PassReport) throws {
     // Only a mirror that keeps a catalog has repairs.
-    guard report.counts.failed > 0, let catalog = try openCatalog() else { return }
-    var brought: Set<[UInt8]> = []
-    for problem in report.problems where problem.kind == .failed {
-      guard let path = try? RelativePath(problem.name), let row = try ports.ledger.row(path),
-        let entry = try catalog.entry(path), row.isVersion(of: entry),
+    guard report.counts.failed + report.counts.conflict > 0, let catalog = try openCatalog() else { return }
+    var (brought, bytes) = (0, UInt64(0))
+    try report.dropProblems { problem in
+      guard problem.kind == .failed || problem.kind == .conflict,
+        let path = try? RelativePath(problem.name), let row = try ports.ledger.row(path),
+        let entry = try catalog.entry(path),
+        // Of such an entry only its server knows the version.
+        row.isVersion(of: entry)
+          || problem.kind == .conflict && entry.digest == nil && row.fingerprint.isEmpty,
         (try? folder.look(path))?.identity.isSame(as: row.identity) == true
-      else { continue }
-      brought.insert(problem.name)
-      report.counts.failed -= 1
-      report.counts.current += 1
-      report.bytes.current.addSaturated(row.identity.size)
+      else { return false }
+      brought += 1
+      bytes.addSaturated(row.identity.size)
+      return true
     }
-    report.problems.removeAll { $0.kind == .failed && brought.contains($0.name) }
+    report.counts.current += brought
+    report.bytes.current.addSaturated(bytes)
   }
 
   /// Carries out the last step of a plan: files that a complete manifest no longer names go to the trash.

@@ -81,29 +81,69 @@ extension Pass {
       let isSuperseded = try bring(planner.writer, in: folder, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
       report.ended = ports.now
-      let findings = planner.findings
-      let needsPass =
-        findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
-      // Entries that an order keeps from being brought are left to the pass that follows the order.
-      let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
-      var mayCount = false
-      let hasRecorded = try ports.engine.repairLock.withLock {
-        // The count does not include what others did meanwhile.
-        let now = ports.engine.history
-        mayCount =
-          (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
-        return try recordRepair(
-          regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
-          isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+      let conflicts = report.problems.filter { $0.kind == .conflict }
+      return try ports.engine.claimingFree(conflicts.compactMap { try? RelativePath($0.name) }) { free in
+        let isLeft = try dropOutdated(&report, planner, free: Set(free))
+        return try conclude(
+          regions, report, planner, plan, events, since: before, isSuperseded: isSuperseded || isLeft)
       }
-      let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
-      let wantsCount =
-        try regions == [.everything]
-        ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
-      return RepairReport(
-        report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
-        isSuperseded: isSuperseded, lookTime: lookTime)
     }
+  }
+
+  /// Drops problems that are over, or about what the manifest no longer wants: others may have worked in the folder since the look.
+  /// What they had renamed by then, and not yet recorded, looked like somebody else's file.
+  ///
+  /// - Parameter free: the paths of conflicts that nobody uses. Whoever uses another one decides what becomes of it.
+  /// - Returns: whether conflicts were left to others, so that their paths must be looked at again.
+  private func dropOutdated(
+    _ report: inout PassReport, _ planner: RegionPlanner, free: Set<RelativePath>
+  ) throws -> Bool {
+    guard !report.problems.isEmpty else { return false }
+    let catalog = try openCatalog()
+    var isLeft = false
+    try report.dropProblems { problem in
+      guard let path = try? RelativePath(problem.name) else { return false }
+      if problem.kind == .conflict, !free.contains(path) {
+        isLeft = true
+        return true
+      }
+      return try planner.isOutdated(problem, at: path, by: catalog)
+    }
+    for problem in report.problems where problem.kind == .conflict { observer.pass(.problem(problem)) }
+    return isLeft
+  }
+
+  /// Records the results.
+  ///
+  /// - Parameters:
+  ///   - plan: the plan as it was before it was carried out.
+  ///   - before: the engine's history before the look.
+  private func conclude(
+    _ regions: [Region], _ report: PassReport, _ planner: RegionPlanner, _ plan: Plan, _ events: [Event],
+    since before: TransferEngine.History, isSuperseded: Bool
+  ) throws -> RepairReport {
+    let findings = planner.findings
+    let needsPass =
+      findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
+    // Entries that an order keeps from being brought are left to the pass that follows the order.
+    let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
+    var mayCount = false
+    let hasRecorded = try ports.engine.repairLock.withLock {
+      // The count does not include what others did meanwhile.
+      let now = ports.engine.history
+      mayCount =
+        (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
+      return try recordRepair(
+        regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
+        isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+    }
+    let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
+    let wantsCount =
+      try regions == [.everything]
+      ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
+    return RepairReport(
+      report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
+      isSuperseded: isSuperseded, lookTime: findings.lookTime)
   }
 
   /// Handles a folder without a catalog, where nothing is known to be wanted. The journal gets the events, and a pass has to

@@ -122,6 +122,8 @@ final class Submission {
       }
       return !known.isTarns(row.identity, row.digest)
     }
+    // The file may have been seen before its row was written: it is what another client has brought.
+    if mayHaveBeenBrought, try client.ledger.row(action.path)?.digest != action.row?.digest { return false }
     do throws(FolderFailure) {
       guard let there = try folder.look(action.path) else { return action.present == nil }
       return action.present.map { there.kind == .directory || there.identity.isSame(as: $0) } ?? false

@@ -123,7 +123,9 @@ package final class TransferEngine: Sendable {
   }
 
   /// Runs `body` likewise, with those of the paths that nobody uses now.
-  func claimingFree(_ paths: [RelativePath], _ body: ([RelativePath]) throws -> Void) rethrows {
+  func claimingFree<Result>(
+    _ paths: [RelativePath], _ body: ([RelativePath]) throws -> Result
+  ) rethrows -> Result {
     try claiming(paths, waits: false, body)
   }
 
