@@ -189,7 +189,6 @@ package struct Pass {
         .fact(.outcome, "running"), .fact(.failure, nil),
         .fact(.failureHint, nil),
         .fact(.feedRecord, nil), .fact(.feedTransfer, nil),
-        .fact(.repairPending, nil),
       ])
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
@@ -245,6 +244,8 @@ package struct Pass {
     // catalog no path is known to be wanted.
     let catalog = try openCatalog()
     ports.engine.follow { try catalog?.entry($0) }
+    // One of these may have recorded what it brings meanwhile.
+    try recordRepairPending()
     // Partial files that a repair continues are left to a later pass.
     try ports.engine.claimingFree(Array(plan.partials.over(saysAll: saysAll))) {
       try recovery.drop(partials: Set($0))
@@ -350,6 +351,8 @@ package struct Pass {
       changes += [
         .fact(.entriesWanted, String(plan.counts.wanted)),
         .fact(.entriesCurrent, String(plan.counts.current)),
+        // What repairs are bringing was missing for this pass.
+        .fact(.repairPending, nil),
         .fact(.keptList, plan.feed.listPath.map { Base64.encode($0.bytes) }),
       ]
       changes += sizes(plan.bytes)
@@ -374,15 +377,16 @@ package struct Pass {
 
   /// - Parameters:
   ///   - writer: has the plan, and decides again about stale paths.
-  ///   - priority: the priority of the transfers; `.urgent` for a repair.
+  ///   - repair: the repair, whose transfers are urgent; `nil` for a pass.
   ///   - hold: asked again just before anything is deleted, because promised files may be missing.
   /// - Returns: true when another manifest wants some of it otherwise, or may do so.
   @discardableResult
   func carryOut(
-    _ writer: PlanWriter, in folder: any FolderPort, priority: TransferPriority = .normal,
+    _ writer: PlanWriter, in folder: any FolderPort, of repair: BringingRepair? = nil,
     hold: DeletionHold? = nil, into report: inout PassReport
   ) throws -> Bool {
     let plan = writer.plan
+    let priority: TransferPriority = repair == nil ? .normal : .urgent
     progress.change { snapshot in
       snapshot.filesTotal = plan.counts.planned.all - plan.counts.planned.recorded
       snapshot.onlyAsks = plan.counts.toChange == 0
@@ -393,7 +397,7 @@ package struct Pass {
     if plan.counts.planned.all > plan.counts.planned.recorded { enter(.transferring) }
     try tellSpace(folder, plan.bytes.planned)
     let transfers = try ports.engine.submit(
-      plan, for: client(folder), priority: priority, observer: observer,
+      plan, for: client(folder, of: repair), priority: priority, observer: observer,
       early: priority == .urgent ? nil : EarlyProblems(report))
     try transfers.wait()
     let submission = transfers.submission

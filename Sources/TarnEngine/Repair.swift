@@ -22,33 +22,6 @@ package struct RepairReport: Sendable {
   package var lookTime = Duration.zero
 }
 
-/// The files that a repair has begun to bring back, while it runs, and after one that was cut short.
-struct RepairPending {
-  var files = 0
-  /// The bytes of those files whose size is known.
-  var bytes: UInt64 = 0
-
-  /// The fact's value; `nil` when there are no files.
-  var text: String? { files > 0 ? "\(files) \(bytes)" : nil }
-
-  static func + (left: Self, right: Self) -> Self {
-    Self(files: left.files + right.files, bytes: left.bytes.addingSaturated(right.bytes))
-  }
-
-  static func - (left: Self, right: Self) -> Self {
-    Self(files: left.files - right.files, bytes: left.bytes - min(left.bytes, right.bytes))
-  }
-}
-
-extension RepairPending {
-  /// - Parameter text: the fact's value. An earlier Tarn recorded only the number of files.
-  init?(_ text: String) {
-    let parts = text.split(separator: " ")
-    guard let files = parts.first.flatMap({ Int($0) }), files > 0 else { return nil }
-    self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
-  }
-}
-
 /// Brings parts of the folder into line with the last accepted manifest, without asking the feed. It deletes nothing. It leaves
 /// files alone that are as recorded, because only the feed says whether they are still wanted.
 extension Pass {
@@ -166,24 +139,21 @@ extension Pass {
     let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let pending = RepairPending(files: plan.counts.planned.all, bytes: plan.bytesWithRecorded)
-    ports.engine.beginBringing(pending)
+    let planned = plan.counts.planned
+    let pending = RepairPending(files: planned.all - planned.recorded, bytes: plan.bytesWithRecorded)
+    let repair = ports.engine.beginBringing(pending)
     var rest = RepairPending()
-    defer { ports.engine.endBringing(pending, left: rest) }
+    defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
-    let isSuperseded = try carryOut(writer, in: folder, priority: .urgent, into: &report)
+    let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
     rest = left(report)
     return isSuperseded
   }
 
-  /// Records what repairs still have to bring, if the ledger has it otherwise. A running pass records that itself, and calls this once
-  /// it has ended: a repair that ended while the pass was recording left it to the pass.
+  /// Records what repairs still have to bring, if the ledger has it otherwise.
   func recordRepairPending() throws {
-    try ports.engine.repairLock.withLock {
-      let pending = ports.engine.repairPending
-      guard ports.engine.pass == nil, try ports.ledger.fact(.repairPending) != pending else { return }
-      try ports.ledger.applyVolatile([.fact(.repairPending, pending)])
-    }
+    guard try ports.ledger.fact(.repairPending) != ports.engine.repairPending else { return }
+    try ports.engine.recordPending(in: ports.ledger)
   }
 
   /// Records the results for the regions in the ledger.
@@ -198,12 +168,10 @@ extension Pass {
     if isWhole { changes += try solved(regions, report, planner).map { .dropProblem(name: $0) } }
     // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
-    // A running pass reports what is in place and what is still running.
-    let isAlone = ports.engine.pass == nil
     let pending = ports.engine.repairPending
-    if isAlone, try ports.ledger.fact(.repairPending) != pending {
-      changes.append(.fact(.repairPending, pending))
-    }
+    if try ports.ledger.fact(.repairPending) != pending { changes.append(.fact(.repairPending, pending)) }
+    // A running pass reports what is in place.
+    let isAlone = ports.engine.pass == nil
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
     if ports.engine.isQuiet, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
@@ -213,6 +181,7 @@ extension Pass {
     // This must come first: a pass that checks between the two then discards its feed record.
     ports.engine.countRepairRecord()
     try note(changes)
+    try recordRepairPending()
     return true
   }
 

@@ -190,7 +190,8 @@ final class Submission {
       job: job.id, client: client, kind: job.action.kind, partial: partial,
       expectation: job.action.present.map { .present($0) } ?? .absent,
       trashName: job.action.present == nil ? "" : client.random.name(), row: row,
-      displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))
+      displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action),
+      brought: client.repair.map { BroughtFile(repair: $0, pending: RepairPending(job.action)) })
   }
 
   /// Returns whether the action newly puts an entry in place. Files that a repair restores were counted when they were first
@@ -278,7 +279,12 @@ final class Submission {
       let (bytes, detail) = (row.identity.size, restored[row.path] ?? "")
       changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
     }
-    try client.ledger.apply(changes)
+    let brought = client.repair.map { repair in
+      adopted.filter { !recorded.contains($0.path) }.map { _ in
+        BroughtFile(repair: repair, pending: RepairPending(files: 1))
+      }
+    }
+    try engine.record(changes, brought: brought ?? [], in: client.ledger)
     for row in adopted { account.kept(row, code: code(row), isToDo: !recorded.contains(row.path)) }
   }
 
