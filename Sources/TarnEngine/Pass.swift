@@ -189,7 +189,6 @@ package struct Pass {
         .fact(.outcome, "running"), .fact(.failure, nil),
         .fact(.failureHint, nil),
         .fact(.feedRecord, nil), .fact(.feedTransfer, nil),
-        .fact(.repairPending, nil),
       ])
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
@@ -245,6 +244,8 @@ package struct Pass {
     // catalog no path is known to be wanted.
     let catalog = try openCatalog()
     ports.engine.follow { try catalog?.entry($0) }
+    // One of these may have recorded what it brings meanwhile.
+    try recordRepairPending()
     // Partial files that a repair continues are left to a later pass.
     try ports.engine.claimingFree(Array(plan.partials.over(saysAll: saysAll))) {
       try recovery.drop(partials: Set($0))
@@ -350,6 +351,8 @@ package struct Pass {
       changes += [
         .fact(.entriesWanted, String(plan.counts.wanted)),
         .fact(.entriesCurrent, String(plan.counts.current)),
+        // What repairs are bringing was missing for this pass.
+        .fact(.repairPending, nil),
         .fact(.keptList, plan.feed.listPath.map { Base64.encode($0.bytes) }),
       ]
       changes += sizes(plan.bytes)
@@ -374,15 +377,16 @@ package struct Pass {
 
   /// - Parameters:
   ///   - writer: has the plan, and decides again about stale paths.
-  ///   - priority: the priority of the transfers; `.urgent` for a repair.
+  ///   - repair: the repair, whose transfers are urgent; `nil` for a pass.
   ///   - hold: asked again just before anything is deleted, because promised files may be missing.
   /// - Returns: true when another manifest wants some of it otherwise, or may do so.
   @discardableResult
   func carryOut(
-    _ writer: PlanWriter, in folder: any FolderPort, priority: TransferPriority = .normal,
+    _ writer: PlanWriter, in folder: any FolderPort, of repair: BringingRepair? = nil,
     hold: DeletionHold? = nil, into report: inout PassReport
   ) throws -> Bool {
     let plan = writer.plan
+    let priority: TransferPriority = repair == nil ? .normal : .urgent
     progress.change { snapshot in
       snapshot.filesTotal = plan.counts.planned.all - plan.counts.planned.recorded
       snapshot.onlyAsks = plan.counts.toChange == 0
@@ -393,7 +397,7 @@ package struct Pass {
     if plan.counts.planned.all > plan.counts.planned.recorded { enter(.transferring) }
     try tellSpace(folder, plan.bytes.planned)
     let transfers = try ports.engine.submit(
-      plan, for: client(folder), priority: priority, observer: observer,
+      plan, for: client(folder, of: repair), priority: priority, observer: observer,
       early: priority == .urgent ? nil : EarlyProblems(report))
     try transfers.wait()
     let submission = transfers.submission
@@ -414,22 +418,27 @@ package struct Pass {
       || transfers.account.untold > 0
   }
 
-  /// Counts entries as current that failed here and were since brought by another client.
+  /// Counts entries as current that another client has brought since they failed here, or while this one looked: without their rows
+  /// they were in conflict.
   private func forgetBrought(_ folder: any FolderPort, from report: inout PassReport) throws {
     // Only a mirror that keeps a catalog has repairs.
-    guard report.counts.failed > 0, let catalog = try openCatalog() else { return }
-    var brought: Set<[UInt8]> = []
-    for problem in report.problems where problem.kind == .failed {
-      guard let path = try? RelativePath(problem.name), let row = try ports.ledger.row(path),
-        let entry = try catalog.entry(path), row.isVersion(of: entry),
+    guard report.counts.failed + report.counts.conflict > 0, let catalog = try openCatalog() else { return }
+    var (brought, bytes) = (0, UInt64(0))
+    try report.dropProblems { problem in
+      guard problem.kind == .failed || problem.kind == .conflict,
+        let path = try? RelativePath(problem.name), let row = try ports.ledger.row(path),
+        let entry = try catalog.entry(path),
+        // Of such an entry only its server knows the version.
+        row.isVersion(of: entry)
+          || problem.kind == .conflict && entry.digest == nil && row.fingerprint.isEmpty,
         (try? folder.look(path))?.identity.isSame(as: row.identity) == true
-      else { continue }
-      brought.insert(problem.name)
-      report.counts.failed -= 1
-      report.counts.current += 1
-      report.bytes.current.addSaturated(row.identity.size)
+      else { return false }
+      brought += 1
+      bytes.addSaturated(row.identity.size)
+      return true
     }
-    report.problems.removeAll { $0.kind == .failed && brought.contains($0.name) }
+    report.counts.current += brought
+    report.bytes.current.addSaturated(bytes)
   }
 
   /// Carries out the last step of a plan: files that a complete manifest no longer names go to the trash.

@@ -22,33 +22,6 @@ package struct RepairReport: Sendable {
   package var lookTime = Duration.zero
 }
 
-/// The files that a repair has begun to bring back, while it runs, and after one that was cut short.
-struct RepairPending {
-  var files = 0
-  /// The bytes of those files whose size is known.
-  var bytes: UInt64 = 0
-
-  /// The fact's value; `nil` when there are no files.
-  var text: String? { files > 0 ? "\(files) \(bytes)" : nil }
-
-  static func + (left: Self, right: Self) -> Self {
-    Self(files: left.files + right.files, bytes: left.bytes.addingSaturated(right.bytes))
-  }
-
-  static func - (left: Self, right: Self) -> Self {
-    Self(files: left.files - right.files, bytes: left.bytes - min(left.bytes, right.bytes))
-  }
-}
-
-extension RepairPending {
-  /// - Parameter text: the fact's value. An earlier Tarn recorded only the number of files.
-  init?(_ text: String) {
-    let parts = text.split(separator: " ")
-    guard let files = parts.first.flatMap({ Int($0) }), files > 0 else { return nil }
-    self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
-  }
-}
-
 /// Brings parts of the folder into line with the last accepted manifest, without asking the feed. It deletes nothing. It leaves
 /// files alone that are as recorded, because only the feed says whether they are still wanted.
 extension Pass {
@@ -81,29 +54,69 @@ extension Pass {
       let isSuperseded = try bring(planner.writer, in: folder, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
       report.ended = ports.now
-      let findings = planner.findings
-      let needsPass =
-        findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
-      // Entries that an order keeps from being brought are left to the pass that follows the order.
-      let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
-      var mayCount = false
-      let hasRecorded = try ports.engine.repairLock.withLock {
-        // The count does not include what others did meanwhile.
-        let now = ports.engine.history
-        mayCount =
-          (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
-        return try recordRepair(
-          regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
-          isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+      let conflicts = report.problems.filter { $0.kind == .conflict }
+      return try ports.engine.claimingFree(conflicts.compactMap { try? RelativePath($0.name) }) { free in
+        let isLeft = try dropOutdated(&report, planner, free: Set(free))
+        return try conclude(
+          regions, report, planner, plan, events, since: before, isSuperseded: isSuperseded || isLeft)
       }
-      let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
-      let wantsCount =
-        try regions == [.everything]
-        ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
-      return RepairReport(
-        report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
-        isSuperseded: isSuperseded, lookTime: lookTime)
     }
+  }
+
+  /// Drops problems that are over, or about what the manifest no longer wants: others may have worked in the folder since the look.
+  /// What they had renamed by then, and not yet recorded, looked like somebody else's file.
+  ///
+  /// - Parameter free: the paths of conflicts that nobody uses. Whoever uses another one decides what becomes of it.
+  /// - Returns: whether conflicts were left to others, so that their paths must be looked at again.
+  private func dropOutdated(
+    _ report: inout PassReport, _ planner: RegionPlanner, free: Set<RelativePath>
+  ) throws -> Bool {
+    guard !report.problems.isEmpty else { return false }
+    let catalog = try openCatalog()
+    var isLeft = false
+    try report.dropProblems { problem in
+      guard let path = try? RelativePath(problem.name) else { return false }
+      if problem.kind == .conflict, !free.contains(path) {
+        isLeft = true
+        return true
+      }
+      return try planner.isOutdated(problem, at: path, by: catalog)
+    }
+    for problem in report.problems where problem.kind == .conflict { observer.pass(.problem(problem)) }
+    return isLeft
+  }
+
+  /// Records the results.
+  ///
+  /// - Parameters:
+  ///   - plan: the plan as it was before it was carried out.
+  ///   - before: the engine's history before the look.
+  private func conclude(
+    _ regions: [Region], _ report: PassReport, _ planner: RegionPlanner, _ plan: Plan, _ events: [Event],
+    since before: TransferEngine.History, isSuperseded: Bool
+  ) throws -> RepairReport {
+    let findings = planner.findings
+    let needsPass =
+      findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
+    // Entries that an order keeps from being brought are left to the pass that follows the order.
+    let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
+    var mayCount = false
+    let hasRecorded = try ports.engine.repairLock.withLock {
+      // The count does not include what others did meanwhile.
+      let now = ports.engine.history
+      mayCount =
+        (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
+      return try recordRepair(
+        regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
+        isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+    }
+    let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
+    let wantsCount =
+      try regions == [.everything]
+      ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
+    return RepairReport(
+      report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
+      isSuperseded: isSuperseded, lookTime: findings.lookTime)
   }
 
   /// Handles a folder without a catalog, where nothing is known to be wanted. The journal gets the events, and a pass has to
@@ -126,24 +139,21 @@ extension Pass {
     let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let pending = RepairPending(files: plan.counts.planned.all, bytes: plan.bytesWithRecorded)
-    ports.engine.beginBringing(pending)
+    let planned = plan.counts.planned
+    let pending = RepairPending(files: planned.all - planned.recorded, bytes: plan.bytesWithRecorded)
+    let repair = ports.engine.beginBringing(pending)
     var rest = RepairPending()
-    defer { ports.engine.endBringing(pending, left: rest) }
+    defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
-    let isSuperseded = try carryOut(writer, in: folder, priority: .urgent, into: &report)
+    let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
     rest = left(report)
     return isSuperseded
   }
 
-  /// Records what repairs still have to bring, if the ledger has it otherwise. A running pass records that itself, and calls this once
-  /// it has ended: a repair that ended while the pass was recording left it to the pass.
+  /// Records what repairs still have to bring, if the ledger has it otherwise.
   func recordRepairPending() throws {
-    try ports.engine.repairLock.withLock {
-      let pending = ports.engine.repairPending
-      guard ports.engine.pass == nil, try ports.ledger.fact(.repairPending) != pending else { return }
-      try ports.ledger.applyVolatile([.fact(.repairPending, pending)])
-    }
+    guard try ports.ledger.fact(.repairPending) != ports.engine.repairPending else { return }
+    try ports.engine.recordPending(in: ports.ledger)
   }
 
   /// Records the results for the regions in the ledger.
@@ -158,12 +168,10 @@ extension Pass {
     if isWhole { changes += try solved(regions, report, planner).map { .dropProblem(name: $0) } }
     // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
-    // A running pass reports what is in place and what is still running.
-    let isAlone = ports.engine.pass == nil
     let pending = ports.engine.repairPending
-    if isAlone, try ports.ledger.fact(.repairPending) != pending {
-      changes.append(.fact(.repairPending, pending))
-    }
+    if try ports.ledger.fact(.repairPending) != pending { changes.append(.fact(.repairPending, pending)) }
+    // A running pass reports what is in place.
+    let isAlone = ports.engine.pass == nil
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
     if ports.engine.isQuiet, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
@@ -173,6 +181,7 @@ extension Pass {
     // This must come first: a pass that checks between the two then discards its feed record.
     ports.engine.countRepairRecord()
     try note(changes)
+    try recordRepairPending()
     return true
   }
 

@@ -41,6 +41,7 @@ final class AgentBusyTests: AgentHouse {
       #expect(mirror["state"] as? String == "transferring", "\(mirror)")
       #expect(mirror["lastFailure"] is NSNull, "\(mirror)")
     }
+    #expect(!agent.errorsSoFar.contains("a pass begins"), "\(agent.errorsSoFar)")
     held.open()
     #expect(try pass.wait().status == 0)
     let mirror = try mirror()

@@ -231,6 +231,56 @@ import Testing
     #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
   }
 
+  private func hold(_ name: String, of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
+    answer.gate = gate
+    world.server.answer(World.host + name, answer)
+    return gate
+  }
+
+  /// Whatever becomes of the others, and of the process.
+  @Test func whatARepairHasBroughtIsInPlaceAtOnce() throws {
+    let world = try World.inSync(["a", "b", "c"])
+    let slow = hold("b", of: world)
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    world.log.clear()
+    let repair = try world.beginRepair(["a", "b"].map { Region($0.path, .itself) })
+    world.await {
+      world.log.events.contains { if case .done(_, let path, _) = $0 { path == "a".path } else { false } }
+    }
+    var document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    #expect(document.bytes.current == 18 && document.bytes.pending == 9, "\(document.bytes)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 2)
+    document = try status(world)
+    #expect(document.entries.current == 3 && document.bytes.pending == 0)
+  }
+
+  /// The pass has counted it as in place, and has something of its own to bring.
+  @Test func whatARepairBringsBesideAPassIsMissing() throws {
+    let world = try World.inSync(["a", "b"])
+    world.want("new", "text of new")
+    let (big, slow) = (hold("new", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(World.host + "new") }
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.await { world.server.urls.contains(World.host + "a") }
+    var document = try status(world)
+    #expect(document.entries.current == 1 && document.entries.pending == 2, "\(document.entries)")
+    #expect(document.bytes.pending == 20, "\(document.bytes)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    big.open()
+    #expect(try pass.wait().isInSync)
+    document = try status(world)
+    #expect(document.entries.current == 3 && document.bytes.pending == 0)
+  }
+
   /// What came has another size than what it stands for, and takes no more off what is missing than that had.
   @Test func whatIsMissingIsCountedAsItWas() throws {
     let world = World()

@@ -1,3 +1,4 @@
+import Logging
 import TarnConfig
 import TarnCore
 import TarnEngine
@@ -6,7 +7,7 @@ import TarnSchedule
 
 /// Notifies hooks of passes.
 extension Agent {
-  /// Notifies hooks that a pass has the folder and begins its work. Other reporters, such as repairs, are
+  /// Tells the log and hooks that a pass has the folder and begins its work. Other reporters, such as repairs, are
   /// ignored.
   func tellBegun(_ name: String, _ number: UInt64) {
     let begun = shared.withLock { shared -> (AgentMirror, AgentWork)? in
@@ -16,6 +17,7 @@ extension Agent {
       return (mirror, work)
     }
     guard let (mirror, work) = begun else { return }
+    parts.log.tell(.info, "a pass begins", .of(mirror: name))
     hooks.tell(.started, of: name) {
       newDocument(.started, mirror, work)
     }

@@ -196,10 +196,6 @@ extension Agent {
     let tried = min(listed - document.problems.count, document.entries.failed)
     document.entries.failed -= tried
     document.entries.pending += tried
-    if document.runKind == "repair" {
-      document.entries.add(missing: snapshot.filesTotal - snapshot.filesDone)
-      document.bytes.add(missing: snapshot.bytesMissing)
-    }
   }
 
   // MARK: - Events

@@ -54,7 +54,6 @@ struct AgentPass: Sendable {
   func run() -> RunOutcome {
     let request = request
     let (tarn, progress, stop) = (agent.parts.tarn, work.progress, work.stop)
-    agent.parts.log.tell(.info, "a pass begins", .of(mirror: name))
     do throws(PassFailure) {
       if request.isDryRun {
         var kinds: [Action.Kind: Int] = [:]

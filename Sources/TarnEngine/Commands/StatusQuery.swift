@@ -42,10 +42,9 @@ package struct StatusQuery {
     }
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
-    if holder == nil, let missing = try ledger.fact(.repairPending).flatMap({ RepairPending($0) }) {
-      document.entries.add(missing: missing.files)
-      document.bytes.add(missing: missing.bytes)
-      if document.state == "idle" { document.state = "interrupted" }
+    if let missing = try ledger.fact(.repairPending).flatMap({ RepairPending($0) }) {
+      document.add(missing, besideOthers: try ledger.fact(.outcome) == "running")
+      if holder == nil, document.state == "idle" { document.state = "interrupted" }
     }
     if holder != nil {
       // An earlier Tarn does not record these.
@@ -127,6 +126,17 @@ package struct StatusQuery {
 }
 
 extension StatusDocument {
+  /// Counts what repairs bring back as pending.
+  ///
+  /// - Parameter besideOthers: true when a pass has counted others as missing. Otherwise these may be the same.
+  fileprivate mutating func add(_ missing: RepairPending, besideOthers: Bool) {
+    let wanted = bytes.wanted ?? 0
+    let others = besideOthers ? entries.wanted - min(entries.wanted, entries.current) : 0
+    let bytesOfOthers = besideOthers ? wanted - min(wanted, bytes.current) : 0
+    entries.add(missing: missing.files + others)
+    bytes.add(missing: missing.bytes.addingSaturated(bytesOfOthers))
+  }
+
   /// The most waiting transfers that are listed.
   static let mostWaiting = 20
 

@@ -12,13 +12,15 @@ final class PlanWriter {
   private var told: Set<[UInt8]> = []
   /// Called with each decision.
   var onDecision: ((Finding) -> Void)?
+  /// True for a repair: files that are as recorded stay so, and conflicts are told at its end, if they are any then.
+  let isOfRepair: Bool
   /// True once paths are decided again.
   private var isAgain = false
   /// The time that hashing has taken so far.
   private(set) var hashedFor = Duration.zero
 
-  init(_ plan: Plan, _ pass: Pass, _ folder: any FolderReading) {
-    (self.plan, self.pass, self.folder) = (plan, pass, folder)
+  init(_ plan: Plan, _ pass: Pass, _ folder: any FolderReading, isOfRepair: Bool = false) {
+    (self.plan, self.pass, self.folder, self.isOfRepair) = (plan, pass, folder, isOfRepair)
     planner = Planner(policy: plan.policy)
   }
 
@@ -43,7 +45,12 @@ final class PlanWriter {
       guard let entry = action.entry else { continue }
       plan.withdraw(action)
       let row = try pass.ports.ledger.row(action.path)
-      let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
+      let present = try folder.look(action.path)
+      let decision = planner.decide(entry, row: row, present: present)
+      if isOfRepair, let row, FolderFingerprint.mark(row, present: present, isBelowFile: false) == nil {
+        if Self.isWanted(decision) { countAsCurrent(row.identity.size) }
+        continue
+      }
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
     }
   }
@@ -100,9 +107,7 @@ final class PlanWriter {
     onDecision?(finding)
     switch finding.decision {
     case .current where try recordAsVerified(finding): break
-    case .current:
-      plan.counts.current += 1
-      plan.bytes.current.addSaturated(finding.row?.identity.size ?? finding.entry?.size ?? 0)
+    case .current: countAsCurrent(finding.row?.identity.size ?? finding.entry?.size ?? 0)
     case .action(let action) where action.phase == .deletion && !mayGo(action): plan.left.add(finding.mark)
     case .action(let action) where action.kind == .inspect: try inspect(action)
     case .action(let action): try stage(action)
@@ -137,6 +142,11 @@ final class PlanWriter {
       present: row.identity, row: row)
     try adopt(action, entry, row.identity, row.digest, isVerified: true)
     return true
+  }
+
+  private func countAsCurrent(_ bytes: UInt64) {
+    plan.counts.current += 1
+    plan.bytes.current.addSaturated(bytes)
   }
 
   private func note(_ finding: Finding) {
@@ -174,7 +184,8 @@ final class PlanWriter {
     if told.count < PassReport.mostProblems {
       isNew = told.insert(name + [0] + Array(code.utf8)).inserted
     }
-    let observer: any PassObserver = isNew ? pass.observer : SilentObserver()
+    let isTold = isNew && !(isOfRepair && kind == .conflict)
+    let observer: any PassObserver = isTold ? pass.observer : SilentObserver()
     plan.report(problem, telling: observer)
   }
 

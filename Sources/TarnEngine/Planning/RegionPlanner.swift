@@ -49,7 +49,7 @@ final class RegionPlanner {
       pass.ports.stage, policy: catalog.isWindow ? policy.ofWindow : policy, deletions: .none,
       started: started)
     plan.since = since
-    writer = PlanWriter(plan, pass, folder)
+    writer = PlanWriter(plan, pass, folder, isOfRepair: true)
     writer.onDecision = { [unowned self] in note($0) }
   }
 
@@ -177,6 +177,44 @@ final class RegionPlanner {
   }
 
   // MARK: Problems that are over
+
+  /// Returns whether a problem of this repair no longer says anything of the folder: another manifest wants the entry otherwise, or
+  /// the conflict is none.
+  ///
+  /// - Parameter now: the catalog of the manifest that was accepted last; `nil` when there is none.
+  func isOutdated(_ problem: Problem, at path: RelativePath, by now: (any CatalogReading)?) throws -> Bool {
+    // A directory that could not be read is not an entry.
+    guard let entry = try catalog.entry(path) else { return false }
+    guard try now?.entry(path) == entry else { return true }
+    return try problem.kind == .conflict && !isInConflict(entry)
+  }
+
+  private func isInConflict(_ entry: Entry) throws -> Bool {
+    let row = try ports.ledger.row(entry.path)
+    do throws(FolderFailure) {
+      let present = try writer.folder.look(entry.path)
+      if present == nil, try isBelowFile(entry.path) { return true }
+      switch writer.planner.decide(entry, row: row, present: present) {
+      case .conflict: return true
+      case .current, .adopt, .kept, .unlisted: return false
+      case .action(let action):
+        guard let present, action.kind == .inspect else { return false }
+        // The look has hashed it, and nobody has placed another one since.
+        return row?.identity.isSame(as: present.identity) != true
+      }
+    } catch {
+      return true
+    }
+  }
+
+  private func isBelowFile(_ path: RelativePath) throws(FolderFailure) -> Bool {
+    var above = path.parent
+    while let directory = above {
+      if let present = try writer.folder.look(directory) { return present.kind != .directory }
+      above = directory.parent
+    }
+    return false
+  }
 
   /// Notes whether the problem of an entry is over. One that is not as the manifest wants it keeps its problem: only who brings it
   /// learns more.

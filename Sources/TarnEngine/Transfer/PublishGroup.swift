@@ -127,18 +127,22 @@ struct PublishGroup: Sendable {
   private func record(_ former: Named?, with intents: [LedgerChange]) throws(LedgerFailure) {
     guard let former else { return try client.ledger.apply(intents) }
     do throws(LedgerFailure) {
-      try client.ledger.apply(changes(former) + intents)
+      try write(former, and: intents)
     } catch {
       guard error.code == .noSpace else { throw error }
       try write(former)
       try client.ledger.apply(intents)
-      return
     }
-    finish(former)
   }
 
-  private func write(_ named: Named) throws(LedgerFailure) {
-    try client.ledger.apply(changes(named))
+  private func write(_ named: Named, and intents: [LedgerChange] = []) throws(LedgerFailure) {
+    let changes = changes(named) + intents
+    let brought = named.compactMap { file, outcome in Self.isInstalled(outcome) ? file.brought : nil }
+    if let engine = brought.first?.repair.engine {
+      try engine.record(changes, brought: brought, in: client.ledger)
+    } else {
+      try client.ledger.apply(changes)
+    }
     finish(named)
   }
 

@@ -16,6 +16,8 @@ struct Publication: Sendable {
   let isCopy: Bool
   /// True when its entry was not counted as in place so far.
   var isCounted = true
+  /// What it is for the repair that brings it; `nil` when a pass brings it.
+  var brought: BroughtFile?
 
   var path: RelativePath { row.path }
 }

@@ -123,6 +123,8 @@ final class Submission {
       }
       return !known.isTarns(row.identity, row.digest)
     }
+    // The file may have been seen before its row was written: it is what another client has brought.
+    if mayHaveBeenBrought, try client.ledger.row(action.path)?.digest != action.row?.digest { return false }
     do throws(FolderFailure) {
       guard let there = try folder.look(action.path) else { return action.present == nil }
       return action.present.map { there.kind == .directory || there.identity.isSame(as: $0) } ?? false
@@ -190,7 +192,8 @@ final class Submission {
       job: job.id, client: client, kind: job.action.kind, partial: partial,
       expectation: job.action.present.map { .present($0) } ?? .absent,
       trashName: job.action.present == nil ? "" : client.random.name(), row: row,
-      displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))
+      displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action),
+      brought: client.repair.map { BroughtFile(repair: $0, pending: RepairPending(job.action)) })
   }
 
   /// Returns whether the action newly puts an entry in place. Files that a repair restores were counted when they were first
@@ -282,7 +285,12 @@ final class Submission {
       let (bytes, detail) = (row.identity.size, restored[row.path] ?? "")
       changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
     }
-    try client.ledger.apply(changes)
+    let brought = client.repair.map { repair in
+      adopted.filter { !recorded.contains($0.path) }.map { _ in
+        BroughtFile(repair: repair, pending: RepairPending(files: 1))
+      }
+    }
+    try engine.record(changes, brought: brought ?? [], in: client.ledger)
     for row in adopted { account.kept(row, code: code(row), isToDo: !recorded.contains(row.path)) }
   }
 

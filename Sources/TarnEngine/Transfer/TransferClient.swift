@@ -35,6 +35,8 @@ struct TransferClient: Sendable {
   var reusesContents = true
   /// True when a complete file that cannot get its name keeps its bytes as a partial file.
   var keepsFailed = false
+  /// The repair that submits; `nil` for a pass.
+  var repair: BringingRepair?
 
   var now: Timestamp { clock.time }
 
@@ -60,10 +62,12 @@ struct TransferClient: Sendable {
 }
 
 extension Pass {
-  func client(_ folder: any FolderPort) -> TransferClient {
+  /// - Parameter repair: the repair that submits; `nil` for a pass.
+  func client(_ folder: any FolderPort, of repair: BringingRepair? = nil) -> TransferClient {
     TransferClient(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, clock: ports.clock,
       random: ports.random, bootID: ports.bootID, ownWrites: ports.ownWrites, progress: progress, stop: stop,
-      steering: request.steering, mostHeldBack: request.mostHeldBack, countsEntries: !request.choosesOthers)
+      steering: request.steering, mostHeldBack: request.mostHeldBack, countsEntries: !request.choosesOthers,
+      repair: repair)
   }
 }

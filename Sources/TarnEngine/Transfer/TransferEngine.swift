@@ -21,9 +21,7 @@ package final class TransferEngine: Sendable {
     var isPrepared = false
     /// The reason why the folder or the ledger is not available. Unfinished steps are repaired when the mirror is opened again.
     var failure: PassFailure?
-    /// The number of repairs that bring files, and what they still have to bring, including what was left by those that were cut
-    /// short.
-    var bringing: (repairs: Int, left: RepairPending) = (0, RepairPending())
+    var bringing = BringingRepairs()
 
     mutating func beginCarryingOut() { if pass != nil { pass = .carryingOut } }
   }
@@ -123,7 +121,9 @@ package final class TransferEngine: Sendable {
   }
 
   /// Runs `body` likewise, with those of the paths that nobody uses now.
-  func claimingFree(_ paths: [RelativePath], _ body: ([RelativePath]) throws -> Void) rethrows {
+  func claimingFree<Result>(
+    _ paths: [RelativePath], _ body: ([RelativePath]) throws -> Result
+  ) rethrows -> Result {
     try claiming(paths, waits: false, body)
   }
 
@@ -144,6 +144,8 @@ package final class TransferEngine: Sendable {
   func follow(_ entry: @escaping (RelativePath) throws -> Entry?) {
     inbox.change { inbox in
       inbox.history.manifests += 1
+      // The pass found missing what earlier repairs are bringing.
+      inbox.bringing.beginPass(manifest: inbox.history.manifests)
       guard inbox.isRunning else { return inbox.beginCarryingOut() }
       inbox.messages.append(.follow(entry, number: inbox.history.manifests))
     }
@@ -157,22 +159,45 @@ package final class TransferEngine: Sendable {
 
   /// Begins a repair. It finds what earlier ones left by itself, unless others are running.
   func beginRepair() {
-    inbox.withLock { if $0.bringing.repairs == 0 { $0.bringing.left = RepairPending() } }
+    inbox.withLock { if $0.bringing.running == 0 { $0.bringing.forget() } }
   }
 
-  func beginBringing(_ pending: RepairPending) {
-    inbox.withLock { $0.bringing = ($0.bringing.repairs + 1, $0.bringing.left + pending) }
+  func beginBringing(_ pending: RepairPending) -> BringingRepair {
+    let id = inbox.withLock { $0.bringing.begin(pending, manifest: $0.history.manifests) }
+    return BringingRepair(engine: self, id: id)
   }
 
   /// - Parameter left: what a repair that was cut short did not bring.
-  func endBringing(_ pending: RepairPending, left: RepairPending = RepairPending()) {
-    inbox.withLock { $0.bringing = ($0.bringing.repairs - 1, $0.bringing.left - pending + left) }
+  func endBringing(_ repair: BringingRepair, left: RepairPending) {
+    inbox.withLock { $0.bringing.end(repair.id, left: left) }
+  }
+
+  /// Records changes, and in the same transaction what is left of repairs that have brought files by them.
+  func record(
+    _ changes: [LedgerChange], brought: [BroughtFile], in ledger: any TransferLedger
+  ) throws(LedgerFailure) {
+    guard !brought.isEmpty else { return try ledger.apply(changes) }
+    var then = inbox.withLock { $0.bringing }
+    then.count(brought)
+    try ledger.apply(changes + [.fact(.repairPending, then.left.text)])
+    inbox.withLock { $0.bringing.count(brought) }
+    if repairPending != then.left.text { try recordPending(in: ledger) }
+  }
+
+  /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is
+  /// by then.
+  func recordPending(in ledger: any TransferLedger) throws(LedgerFailure) {
+    var recorded: String?
+    repeat {
+      recorded = repairPending
+      try ledger.applyVolatile([.fact(.repairPending, recorded)])
+    } while recorded != repairPending
   }
 
   /// True when neither a pass nor a repair brings anything.
-  var isQuiet: Bool { inbox.withLock { $0.pass == nil && $0.bringing.repairs == 0 } }
+  var isQuiet: Bool { inbox.withLock { $0.pass == nil && $0.bringing.running == 0 } }
 
-  /// The fact of all running repairs, for the ledger.
+  /// The fact of what repairs still have to bring and the ledger counts as in place.
   var repairPending: String? { inbox.withLock { $0.bringing.left.text } }
 
   /// The stage of the running pass.
@@ -184,7 +209,13 @@ package final class TransferEngine: Sendable {
 
   func beginPass() { inbox.withLock { $0.pass = .reading } }
 
-  func endPass() { inbox.withLock { ($0.pass, $0.history.passes) = (nil, $0.history.passes + 1) } }
+  func endPass() {
+    inbox.withLock { inbox in
+      inbox.pass = nil
+      inbox.history.passes += 1
+      inbox.bringing.endPass()
+    }
+  }
 
   /// The stage of the running pass; `nil` when none is running.
   var pass: PassStage? { inbox.withLock { $0.pass } }

@@ -68,13 +68,24 @@ extension [Problem] {
   }
 }
 
+extension PassReport {
+  /// Drops problems that are over, and counts them no longer.
+  mutating func dropProblems(where isOver: (Problem) throws -> Bool) rethrows {
+    let all = problems
+    problems = []
+    for problem in all {
+      if try isOver(problem) { counts.count(problem, -1) } else { problems.append(problem) }
+    }
+  }
+}
+
 extension PassCounts {
-  fileprivate mutating func count(_ problem: Problem) {
+  fileprivate mutating func count(_ problem: Problem, _ step: Int = 1) {
     switch problem.kind {
-    case .failed: failed += 1
-    case .refused: refused += 1
-    case .conflict: conflict += 1
-    case .held: waiting += 1
+    case .failed: failed += step
+    case .refused: refused += step
+    case .conflict: conflict += step
+    case .held: waiting += step
     }
   }
 }

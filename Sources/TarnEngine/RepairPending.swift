@@ -1,0 +1,102 @@
+import TarnCore
+
+/// The files that a repair has begun to bring back, while it runs, and after one that was cut short.
+struct RepairPending {
+  var files = 0
+  /// The bytes of those files whose size is known.
+  var bytes: UInt64 = 0
+
+  /// The fact's value; `nil` when there are no files.
+  var text: String? { files > 0 ? "\(files) \(bytes)" : nil }
+
+  static func + (left: Self, right: Self) -> Self {
+    Self(files: left.files + right.files, bytes: left.bytes.addingSaturated(right.bytes))
+  }
+
+  /// Returns what is left of it. A repair may bring more than it planned at first.
+  static func - (left: Self, right: Self) -> Self {
+    Self(files: max(0, left.files - right.files), bytes: left.bytes - min(left.bytes, right.bytes))
+  }
+}
+
+extension RepairPending {
+  /// - Parameter text: the fact's value. An earlier Tarn recorded only the number of files.
+  init?(_ text: String) {
+    let parts = text.split(separator: " ")
+    guard let files = parts.first.flatMap({ Int($0) }), files > 0 else { return nil }
+    self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+  }
+
+  /// The file of an action, as it was planned.
+  init(_ action: Action) { self.init(files: 1, bytes: action.bytesPlanned) }
+}
+
+/// A repair that brings files.
+struct BringingRepair: Sendable {
+  let engine: TransferEngine
+  let id: BringingRepairs.ID
+}
+
+/// A file that a repair has brought.
+struct BroughtFile: Sendable {
+  let repair: BringingRepair
+  let pending: RepairPending
+}
+
+/// The repairs that bring files, and what they still have to bring, including what was left by those that were cut short.
+struct BringingRepairs {
+  typealias ID = Int
+
+  private struct Repair {
+    var left: RepairPending
+    /// The number of the last manifest when it began.
+    let manifest: Int
+    var isRunning = true
+  }
+
+  private var repairs: [ID: Repair] = [:]
+  private var last: ID = 0
+  /// The number of the manifest that a pass is carrying out, which has counted what is in place; 0 when none is. What earlier repairs
+  /// bring was missing then.
+  private var counted = 0
+
+  var running: Int { repairs.values.count { $0.isRunning } }
+
+  /// What is still to be brought and is counted as in place.
+  var left: RepairPending {
+    repairs.values.filter { $0.manifest >= counted }.reduce(RepairPending()) { $0 + $1.left }
+  }
+
+  mutating func begin(_ pending: RepairPending, manifest: Int) -> ID {
+    last += 1
+    repairs[last] = Repair(left: pending, manifest: manifest)
+    return last
+  }
+
+  mutating func count(_ brought: [BroughtFile]) {
+    for file in brought {
+      guard let repair = repairs[file.repair.id] else { continue }
+      repairs[file.repair.id]?.left = repair.left - file.pending
+    }
+  }
+
+  /// - Parameter left: what a repair that was cut short did not bring.
+  mutating func end(_ id: ID, left: RepairPending) {
+    guard left.files > 0, let repair = repairs[id], repair.manifest >= counted else {
+      return repairs[id] = nil
+    }
+    repairs[id]?.left = left
+    repairs[id]?.isRunning = false
+  }
+
+  /// A pass has counted what is in place, and brings what is missing.
+  mutating func beginPass(manifest: Int) {
+    counted = manifest
+    repairs = repairs.filter { $0.value.isRunning }
+  }
+
+  mutating func endPass() { counted = 0 }
+
+  /// Forgets what earlier repairs have left.
+  mutating func forget() { repairs = [:] }
+}

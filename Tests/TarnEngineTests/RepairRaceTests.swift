@@ -1,0 +1,167 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// What others do while a repair looks, and until it ends. A file that they have renamed and not recorded looks like somebody else's.
+@Suite struct RepairRaceTests {
+  private func world() throws -> World {
+    let world = try World.inSync(["a", "b"])
+    world.server.clearRequests()
+    return world
+  }
+
+  private func itself(_ path: String) -> Region { Region(path.path, .itself) }
+
+  /// Its answer comes once the gate is open.
+  private func hold(_ name: String, of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
+    answer.gate = gate
+    world.server.answer(World.host + name, answer)
+    return gate
+  }
+
+  private func requests(of name: String, _ world: World) -> Int {
+    world.server.urls.count { $0 == World.host + name }
+  }
+
+  /// Wanted by the feed, which says nothing of it but its name.
+  private func wantBare(_ name: String, _ text: String, etag: String? = nil, of world: World) {
+    world.add(world.bareEntry(name))
+    world.server.put(World.host + name, text.bytes, etag: etag)
+  }
+
+  private func hasNoProblem(_ world: World) -> Bool {
+    world.ledger.contents.problems.isEmpty && world.log.problems.isEmpty
+  }
+
+  /// The record of a file that has its name already.
+  private struct Record {
+    let isRenamed = Gate()
+    let goesOn = Gate()
+  }
+
+  private func holdRecord(of name: String, _ world: World) -> Record {
+    let record = Record()
+    let path = name.path
+    world.ledger.beforeApply { changes in
+      let isRow = changes.contains { if case .row(let row) = $0 { row.path == path } else { false } }
+      guard isRow, !record.isRenamed.isOpen else { return }
+      record.isRenamed.open()
+      record.goesOn.wait()
+    }
+    return record
+  }
+
+  /// The pass has no row of it when the repair ends: that one looks again.
+  @Test func whatAPassIsRecordingIsNoConflict() throws {
+    let world = try world()
+    wantBare("new", "text of new", of: world)
+    let record = holdRecord(of: "new", world)
+    let pass = try world.begin()
+    record.isRenamed.wait()
+    #expect(try world.repairBeside([itself("new")]).isSuperseded && hasNoProblem(world))
+    record.goesOn.open()
+    #expect(try pass.wait().isInSync)
+    #expect(try !world.repairBeside([itself("new")]).isSuperseded)
+    #expect(hasNoProblem(world) && world.text("new") == "text of new" && requests(of: "new", world) == 1)
+  }
+
+  /// The row comes while the repair still brings another file.
+  @Test func whatAPassHasRecordedSinceTheLookIsNoConflict() throws {
+    let world = try world()
+    wantBare("new", "text of new", of: world)
+    let slow = hold("a", of: world)
+    let record = holdRecord(of: "new", world)
+    let pass = try world.begin()
+    record.isRenamed.wait()
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a"), itself("new")])
+    world.await { requests(of: "a", world) > 0 }
+    record.goesOn.open()
+    #expect(try pass.wait().isInSync)
+    slow.open()
+    let report = try repair.wait()
+    #expect(report.report.counts.restored == 1 && report.report.counts.conflict == 0 && !report.isSuperseded)
+    #expect(hasNoProblem(world))
+  }
+
+  /// The look has the row of before, and the bytes of the new version.
+  @Test(arguments: [PassPolicy.LocalChanges.restore, .report])
+  func whatAPassUpdatesIsNoLocalEdit(localChanges: PassPolicy.LocalChanges) throws {
+    let world = try world()
+    world.policy.localChanges = localChanges
+    wantBare("u", "text of u", etag: "\"1\"", of: world)
+    #expect(try world.run().isInSync)
+    world.server.put(World.host + "u", "newer text of u".bytes, etag: "\"2\"")
+    let record = holdRecord(of: "u", world)
+    let pass = try world.begin()
+    record.isRenamed.wait()
+    let (isHashed, goesOn) = (Gate(), Gate())
+    world.folder.beforeDigest { _ in
+      isHashed.open()
+      goesOn.wait()
+    }
+    let repair = try world.beginRepair([itself("u")])
+    isHashed.wait()
+    record.goesOn.open()
+    #expect(try pass.wait().isInSync)
+    goesOn.open()
+    let report = try repair.wait()
+    #expect(report.report.counts.replaced == 0 && !report.isSuperseded && hasNoProblem(world))
+    // The repair asks no server about a file that is as it was recorded.
+    #expect(requests(of: "u", world) == 1 && world.text("u") == "newer text of u")
+    #expect(!world.trash.contains("newer text of u"))
+  }
+
+  /// In conflict with a file of somebody else, which is touched while `a` has to be brought.
+  private func conflictBesideARepair(_ world: World) throws -> (World.Running<RepairReport>, AnswerGate) {
+    world.want("p", "text of p")
+    world.folder.write("p".path, "somebody's".bytes)
+    #expect(try world.run().problems.map(\.code) == ["foreign-file"])
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    world.folder.write("p".path, "somebody else's".bytes)
+    let repair = try world.beginRepair([itself("a"), itself("p")])
+    world.await { requests(of: "a", world) > 0 }
+    return (repair, slow)
+  }
+
+  /// It lasts: the repair tells it at its end.
+  @Test func aConflictThatLastsIsTold() throws {
+    let world = try world()
+    let (repair, slow) = try conflictBesideARepair(world)
+    slow.open()
+    #expect(try repair.wait().report.problems.map(\.code) == ["foreign-file"])
+    #expect(world.ledger.contents.problems.count == 1)
+  }
+
+  /// A repair that looked earlier ends later.
+  @Test func aConflictThatIsOverIsNotTold() throws {
+    let world = try world()
+    let (repair, slow) = try conflictBesideARepair(world)
+    world.folder.delete("p".path)
+    #expect(try world.repairBeside([itself("p")]).report.counts.fetched == 1)
+    slow.open()
+    #expect(try !repair.wait().isSuperseded)
+    #expect(world.ledger.contents.problems.isEmpty && world.isConverged)
+    #expect(world.ledger.contents.events.count { $0.code == ProblemNews.ended } == 1)
+  }
+
+  /// The manifest that a pass has accepted meanwhile does not name it.
+  @Test func aConflictOfAnEarlierManifestIsNotTold() throws {
+    let world = try world()
+    let (repair, slow) = try conflictBesideARepair(world)
+    world.unlist("p")
+    world.want("new", "text of new")
+    let pass = try world.beginBeside()
+    world.await { world.text("new") != nil }
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    _ = try pass.wait()
+    #expect(world.ledger.contents.problems.isEmpty)
+  }
+}
