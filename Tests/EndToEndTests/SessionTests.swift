@@ -127,7 +127,7 @@ struct SessionTests {
     try house.start()
     try house.hand(house.server.url("secret"))
     try house.wait(for: "needs-request")
-    #expect(try house.tarn("session", "answer", "s", "1").output == "task 1 goes on\n")
+    #expect(try house.tarn("session", "answer", "s", "1").errors == "task 1 goes on\n")
   }
 
   // MARK: Handing over
