@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # What packaging/run and packaging/test share: the system packages, the Swift toolchain, the build.
 # shellcheck disable=SC2034  # the lists are for those who source this
-# Sourced, never run; the caller has set `set -euo pipefail`.
+# Sourced, never run; the caller has set `set -euo pipefail`. A command that fails ends a function in $(...) as well.
+shopt -s inherit_errexit
 
 # The repository, whatever the caller's directory.
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

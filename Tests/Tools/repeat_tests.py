@@ -4,8 +4,8 @@
     repeat_tests.py --log FILE [--units 20] [--end-to-end 5] [--only TARGET] [--scratch-path PATH] [--filter FILTER] [--release]
 
 Each target is run --units times (EndToEndTests --end-to-end times) beside a process for each core that never rests, and as often on
-one core (taskset). Tests have to be built before: swift build --build-tests; for --release, which takes a third of the time,
-swift build -c release --build-tests -Xswiftc -enable-testing.
+one core (taskset). Tests have to be built before: swift build --build-tests. Those of packaging/test take a third of the time:
+--release --scratch-path .build-tests.
 
 The log begins with a line of JSON that has the SHA-256 of the tests and of the program beside them, which other builds must not
 add to. Then it has a line for each run: target, filter, mode, number, tests, failed (each test with its first issue), seconds. Runs
