@@ -163,9 +163,11 @@ extension Tarn {
       let path = try? self.path(absolute(path), in: home)
     else { return false }
     let isKnown = try? asking(home) { ledger in
-      try ledger.row(path) != nil || ledger.rowCount(below: path) > 0 || ledger.partial(path) != nil
-        || ledger.problem(name: path.bytes) != nil || !ledger.events(path: path, limit: 1).isEmpty
-        || ledger.trash().contains { $0.path == path }
+      let isKnownNow =
+        try ledger.row(path) != nil || ledger.rowCount(below: path) > 0 || ledger.partial(path) != nil
+        || ledger.problem(name: path.bytes) != nil
+      if isKnownNow { return true }
+      return try !ledger.events(path: path, limit: 1).isEmpty || ledger.trash().contains { $0.path == path }
     }
     return isKnown ?? false
   }

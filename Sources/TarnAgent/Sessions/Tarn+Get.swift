@@ -48,6 +48,8 @@ extension Tarn {
     return report
   }
 
+  /// Checks requests before anything is begun.
+  ///
   /// - Throws: `usage` for an invalid request, or one whose file would lie in a mirror.
   package func refuseInvalid(_ tasks: [TaskRequest]) throws(PassFailure) {
     for task in tasks {
