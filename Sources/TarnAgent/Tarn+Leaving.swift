@@ -72,13 +72,13 @@ extension Tarn {
     return .mirror(trashed: trashed, hasFiles: !isGone(path))
   }
 
-  /// Refuses a mirror that `forget` would refuse because of its trash. Changes nothing. A folder without a
-  /// mirror, or without its marker, passes.
+  /// Refuses a mirror that `forget` would refuse because of its trash. Changes nothing. Any other folder passes,
+  /// such as one without a marker, and one whose trash cannot be read.
   package func refuseForeignTrash(folder: String, state: String?) throws(PassFailure) {
-    guard case .mirror(let home) = try inspect(absolute(folder), state: state.map(absolute)),
-      original(ofCopy: home) == nil
+    guard case .mirror(let home)? = try? inspect(absolute(folder), state: state.map(absolute)),
+      original(ofCopy: home) == nil, let files = try? trash(folder: folder, state: state)
     else { return }
-    let foreign = try trash(folder: folder, state: state).count { !$0.isOwn }
+    let foreign = files.count { !$0.isOwn }
     if foreign > 0 { throw foreignTrash(home, foreign, hint: Self.emptying(folder)) }
   }
 

@@ -156,14 +156,18 @@ extension Tarn {
     }.map(\.folder)
   }
 
-  /// True when a mirror's ledger has a path: as a file, as a directory of files, or with a problem.
+  /// True when a mirror's ledger has a path: as a file, as a directory of files, with a problem, or as a file that
+  /// was there.
   package func records(_ path: String, in folder: String) -> Bool {
     guard let home = try? home(folder: folder, state: nil),
       let path = try? self.path(absolute(path), in: home)
     else { return false }
     let isKnown = try? asking(home) { ledger in
-      try ledger.row(path) != nil || ledger.rowCount(below: path) > 0 || ledger.partial(path) != nil
+      let isKnownNow =
+        try ledger.row(path) != nil || ledger.rowCount(below: path) > 0 || ledger.partial(path) != nil
         || ledger.problem(name: path.bytes) != nil
+      if isKnownNow { return true }
+      return try !ledger.events(path: path, limit: 1).isEmpty || ledger.trash().contains { $0.path == path }
     }
     return isKnown ?? false
   }

@@ -222,6 +222,17 @@ import Testing
     #expect(!place.exists("conf.d/m.toml") && !place.exists("m/.tarn"))
   }
 
+  /// It leaves the settings, and what cannot be forgotten is told.
+  @Test func aDamagedLedgerKeepsNoMirrorInTheSettings() throws {
+    #expect(try add(feed, "m").status == 0)
+    #expect(try place.tarn("sync", "m").status == 0)
+    try place.write("damaged", "m/.tarn/ledger.sqlite")
+    let removed = try place.tarn("remove", "--forget", "m")
+    #expect(removed.status != 0 && removed.output.contains("removed m from the settings"), "\(removed)")
+    #expect(removed.messages.contains("ledger"), "\(removed)")
+    #expect(!place.exists("conf.d/m.toml") && place.exists("m/.tarn"))
+  }
+
   @Test func aHookThatNamesTheMirrorHasToLetGoOfItFirst() throws {
     #expect(try add(feed, "m").status == 0)
     try place.write("[hook.p]\ncommand = [\"/bin/true\"]\nmirrors = [\"m\"]\n", "tarn.toml")

@@ -55,7 +55,9 @@ import Testing
   }
 
   /// What bash would offer for the last of these words.
-  private func bash(_ words: String...) throws -> [String] {
+  ///
+  /// - Parameter line: the line that they are of; `nil` for one with a blank between any two.
+  private func bash(_ words: String..., line: String? = nil) throws -> [String] {
     try place.write(try place.tarn("completion", "bash").output, "tarn.bash")
     let list = words.map { "'\($0)'" }.joined(separator: " ")
     let text = try shell(
@@ -64,7 +66,7 @@ import Testing
         "--norc", "-c",
         """
         . ./tarn.bash
-        COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); COMP_LINE='\(words.joined(separator: " "))'
+        COMP_WORDS=(\(list)); COMP_CWORD=\(words.count - 1); COMP_LINE='\(line ?? words.joined(separator: " "))'
         COMP_POINT=${#COMP_LINE}; COMP_TYPE=9
         _tarn tarn '\(words.last ?? "")' '\(words.dropLast().last ?? "")'
         printf '%s\\n' "${COMPREPLY[@]}"
@@ -89,11 +91,29 @@ import Testing
 
   /// bash splits words at colons and equals signs.
   @Test func whatFollowsAURLIsCompleted() throws {
-    #expect(try bash("tarn", "add", "http", ":", "//h:8000/x", "fe") == ["feed"])
-    #expect(try bash("tarn", "init", "http", ":", "//h/x?a", "=", "b", "fe") == ["feed"])
-    let given = try bash("tarn", "add", "--header-file", "=", "x", "http", ":", "//h/x", "fe")
+    let port = try bash(
+      "tarn", "add", "http", ":", "//h", ":", "8000/x", "fe", line: "tarn add http://h:8000/x fe")
+    #expect(port == ["feed"])
+    let query = try bash(
+      "tarn", "init", "http", ":", "//h/x?a", "=", "b", "fe", line: "tarn init http://h/x?a=b fe")
+    #expect(query == ["feed"])
+    let given = try bash(
+      "tarn", "add", "--header-file", "=", "x", "http", ":", "//h/x", "fe",
+      line: "tarn add --header-file=x http://h/x fe")
     #expect(given == ["feed"])
-    #expect(try bash("tarn", "add", "--header-file", "=", "tarn.t") == ["tarn.toml"])
+    let file = try bash(
+      "tarn", "add", "--header-file", "=", "tarn.t", line: "tarn add --header-file=tarn.t")
+    #expect(file == ["tarn.toml"])
+  }
+
+  /// What ends with a colon or an equals sign ends at the blank.
+  @Test func whatFollowsAnEqualsSignAndABlankIsAWordOfItsOwn() throws {
+    let second = try bash("tarn", "add", "http", ":", "//h/a", "=", "fe", line: "tarn add http://h/a= fe")
+    #expect(second == ["feed"])
+    // There is no third argument.
+    let third = try bash(
+      "tarn", "add", "http", ":", "//h/a", "=", "out", "fe", line: "  tarn add http://h/a=  out fe")
+    #expect(third == [])
   }
 
   @Test func wordsOfOptionsAndOfHelpAreCompleted() throws {

@@ -263,6 +263,21 @@ import Testing
     #expect(try tarn("status", "--check", "./nosuch", from: "m").status == 0)
   }
 
+  /// Only the journal and the trash know it.
+  @Test func aBareWordOfAFileThatWasDeletedIsAPath() throws {
+    defer { end() }
+    let line = try String(contentsOf: place.appendingPathComponent("feed/SHA256SUMS"), encoding: .utf8)
+    try write("one\n", "feed/c.txt")
+    try write(line + line.replacing("a.txt", with: "c.txt"), "feed/SHA256SUMS")
+    #expect(try tarn("sync", "--delete", "./feed/SHA256SUMS", "m").status == 0)
+    try write(line, "feed/SHA256SUMS")
+    #expect(try tarn("sync", "m").status == 0 && !exists("m/c.txt"))
+    for command in ["status", "events"] {
+      let shown = try tarn(command, "c.txt", from: "m")
+      #expect(shown.status == 0 && shown.output.contains("\(place.path)/m"), "\(command): \(shown)")
+    }
+  }
+
   // MARK: Several
 
   @Test func severalPassesAreNamedAndSummedUp() throws {

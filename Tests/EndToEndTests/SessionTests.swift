@@ -527,6 +527,11 @@ struct SessionTests {
     let refused = try house.tarn(
       "get", "--background", house.server.url("a.txt"), "--to", house.place.path + "/mirror/x/")
     #expect(refused.status != 0 && refused.errors.contains("lies in the mirror"), "\(refused)")
+    let several = try house.tarn(
+      "get", "--background", house.server.url("a.txt"), house.server.url("b.txt"), "--to",
+      house.place.path + "/mirror/")
+    #expect(several.status == 64 && several.errors.contains("lies in the mirror"), "\(several)")
+    #expect(!several.errors.contains("line"), "\(several)")
   }
 
   /// Not through a link, and not by a rule.

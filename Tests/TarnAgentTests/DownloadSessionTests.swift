@@ -545,6 +545,26 @@ import Testing
     #expect(try bench.codes().filter { $0 == .finished }.count == 2)
   }
 
+  /// The attempt before it had reserved the name of its file.
+  @Test func aTaskThatNeedsNoServerLeavesItsName() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(status: 503))
+    try bench.add("a")
+    try bench.run(until: "it waits") {
+      try bench.state(task) == .waiting && !bench.session.isAtWork(task)
+    }
+    let digest = OpenSSLHashing().digest(.sha256, of: Array("hello".utf8)).labelled
+    #expect(try bench.add("a") { $0.digest = digest } == task)
+    bench.clock.advance(.seconds(60))
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.asked.withLock { $0.count } == 2)
+    bench.answer("b", FakeAnswer(body: Array("other".utf8)))
+    let other = try bench.add("b") { ($0.to, $0.existing) = (bench.path + "/out/a", .replace) }
+    try bench.finish(other)
+    #expect(try bench.state(other) == .finished && bench.text("out/a") == "other")
+  }
+
   /// A client that missed the answer adds its tasks once more: nothing begins anew.
   @Test func aKeyIsAddedOnce() throws {
     let task = try bench.add("a") { $0.key = "k" }

@@ -107,6 +107,38 @@ import Testing
     #expect(parse(text.unicodeScalars.map { UInt8($0.value) }).failure?.code == "feed-malformed")
   }
 
+  /// As long as all is ASCII, it may be UTF-8 as well.
+  @Test(arguments: ["ISO-8859-1", "windows-1252", "us-ascii", "latin1"])
+  func readsALetterThatComesAfterTheHead(declared: String) {
+    let comment = "<!-- \(String(repeating: "x", count: 70_000)) -->"
+    let file = "<file name=\"\u{E9}\"><url>https://c.example/b</url></file>"
+    let text = Self.document(comment + file)
+    let bytes = text.replacing("UTF-8", with: declared).unicodeScalars.map { UInt8($0.value) }
+    let outcome = parse(bytes)
+    #expect(outcome.names == ["é"] && outcome.isComplete)
+    for step in [7, 4096] { #expect(parse(bytes, step: step) == outcome, "step \(step)") }
+    #expect(parse(text.unicodeScalars.map { UInt8($0.value) }).failure?.code == "feed-malformed")
+  }
+
+  /// A letter in its place would give a file another name.
+  @Test(
+    arguments: [
+      ("Shift_JIS", [0xFF]), ("EUC-JP", [0xFF]), ("GBK", [0xFF]), ("Big5", [0xFF]), ("windows-1251", [0x98]),
+      ("ISO-8859-7", [0xFF]),
+    ] as [(String, [UInt8])])
+  func refusesAByteWithoutAMeaning(declared: String, wrong: [UInt8]) {
+    func document(_ name: [UInt8]) -> [UInt8] {
+      let text = Self.document("<file name=\"a@.iso\"><url>https://c.example/b</url></file>")
+      let parts = text.replacing("UTF-8", with: declared).utf8.split(separator: UInt8(ascii: "@"))
+      return Array(parts[0]) + name + Array(parts[1])
+    }
+    #expect(parse(document([])).names == ["a.iso"])
+    for step in [1, 7, 1 << 20] {
+      let outcome = parse(document(wrong), step: step)
+      #expect(outcome.failure?.code == "feed-malformed" && outcome.items.isEmpty, "step \(step)")
+    }
+  }
+
   @Test func limitsText() {
     let text = Self.document(
       "<file name=\"a\"><hash type=\"x\">\(String(repeating: "a", count: 70_000))</hash></file>")

@@ -337,6 +337,18 @@ import Testing
     #expect(try !ledger.putFirst(9))
   }
 
+  /// It is asked at each look, and any number of tasks may wait for other reasons.
+  @Test func whoIsAskedAboutIsFoundByTheirIndex() throws {
+    try open().close()
+    let file = try DatabaseFile(directory: scratch.path, name: DatabaseFile.ledger)
+    let connection = try LedgerOpener(file: file, schema: .session).openWriter()
+    let plan = try connection.all(
+      "EXPLAIN QUERY PLAN " + SessionLedger.askedBefore, [.integer(1), .integer(1)]
+    ) { row throws(LedgerFailure) in try row.text(3) }
+    #expect(plan.contains { $0.contains("USING INDEX tasks_asked") }, "\(plan)")
+    #expect(!plan.contains { $0.contains("tasks_by_state") }, "\(plan)")
+  }
+
   /// A ledger of the first version is read.
   @Test func anOlderLedgerIsRead() throws {
     let file = try DatabaseFile(directory: scratch.path, name: DatabaseFile.ledger)
@@ -353,23 +365,36 @@ import Testing
     #expect(task.state == .waiting && task.fresh == Timestamp(nanoseconds: 5) && task.life == nil)
   }
 
-  /// In a ledger of version 5 the last answer need not be the one that brought the file.
-  @Test func theFileOfAnOlderLedgerHasNoValidators() throws {
+  /// In a ledger of version 5 the last answer need not be the one that brought the file: it may have confirmed it, been refused, or
+  /// been cut off before the file turned out to have the digest that was asked for.
+  @Test(arguments: [
+    (200, 7, false, true), (206, 7, false, true), (304, 7, false, false), (404, 7, false, false),
+    (200, 8, false, false),
+    (200, 7, true, false),
+  ])
+  func theFileOfAnOlderLedgerHasTheValidatorsOfItsAnswer(
+    status: Int, length: Int, hasDigest: Bool, isKnown: Bool
+  ) throws {
     let file = try DatabaseFile(directory: scratch.path, name: DatabaseFile.ledger)
     let old = Schema(steps: Array(Schema.session.steps.prefix(5)))
     let digest = Digest(.sha256, padding: [1])
+    let asked = hasDigest ? ",\"digest\":\"\(digest.labelled)\"" : ""
+    let answer =
+      #""contentLength":\#(length),"etag":"\"1\"","lastModified":"then","redirects":["https://h/a"]"#
     do {
       let connection = try LedgerOpener(file: file, schema: old).openWriter()
       try connection.run(
         """
-        INSERT INTO tasks (state, rank, position, url, destination, request, attempts, added, digest, response, file)
-        VALUES ('finished', 1, 1, 'https://h/a', '/tmp/a', '{"url":"https://h/a","to":"/tmp/a"}', 0, 5,
-          '\(digest.labelled)', '{"status":200,"url":"https://h/a","lastModified":"then"}', '1 2 3 4 5')
+        INSERT INTO tasks (state, rank, position, url, destination, request, attempts, added, bytes, digest, response, file)
+        VALUES ('finished', 1, 1, 'https://h/a', '/tmp/a', '{"url":"https://h/a","to":"/tmp/a"\(asked)}', 0, 5, 7,
+          '\(digest.labelled)', '{"status":\(status),"url":"https://cdn/a",\(answer)}', '1 2 3 4 5')
         """)
     }
     let ledger = try open()
+    let origin = FileOrigin(url: "https://h/a", etag: "\"1\"", lastModified: "then")
+    #expect(try ledger.task(1)?.origin == (isKnown ? origin : nil))
     let row = try #require(try ledger.finished(1))
-    #expect(row.digest == digest && row.identity.inode == 2 && row.lastModified == nil)
+    #expect(row.digest == digest && row.identity.inode == 2 && row.lastModified == (isKnown ? "then" : nil))
     #expect(try ledger.response(1)?.lastModified == "then")
   }
 

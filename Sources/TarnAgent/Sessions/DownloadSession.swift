@@ -89,6 +89,7 @@ final class DownloadSession: Sendable {
       if task.wish == .cancel(keeps: false) { dropped.insert(task.number) }
       return task.interrupted(terms)
     }
+    releaseNames(changed)
     for task in changed where dropped.contains(task.number) { try partialFiles.remove(task) }
   }
 
@@ -226,7 +227,11 @@ final class DownloadSession: Sendable {
     let known = try partialFiles.finished(task)
     if let known, let digest = task.request.digest, digest == task.digest {
       // The file has the wanted contents, whatever the server has.
-      if try ledger.finishQueued(known) { try removeLeftPartial(of: number) }
+      if try ledger.finishQueued(known) {
+        try removeLeftPartial(of: number)
+        // An earlier attempt may have reserved it.
+        folder.release(number)
+      }
       return false
     }
     // Another file is wanted than the one that is there: the server is asked for all of it. A file of another URL has no validators,

@@ -36,7 +36,23 @@ extension Tarn {
     _ request: GetRequest, progress: PassProgress, stop: StopFlag,
     ended: @escaping @Sendable (TaskRecord) -> Void
   ) throws(PassFailure) -> GetReport {
-    for task in request.tasks {
+    try refuseInvalid(request.tasks)
+    let id = Self.id(of: request.tasks)
+    let place = try getPlace(id)
+    let lock = try Self.lock(place)
+    defer { withExtendedLifetime(lock) {} }
+    let (report, isDone) = try PassFailure.translating {
+      try run(request, id: id, place: place, progress: progress, stop: stop, ended: ended)
+    }
+    if isDone { Self.remove(place) }
+    return report
+  }
+
+  /// Checks requests before anything is begun.
+  ///
+  /// - Throws: `usage` for an invalid request, or one whose file would lie in a mirror.
+  package func refuseInvalid(_ tasks: [TaskRequest]) throws(PassFailure) {
+    for task in tasks {
       do throws(TaskRequest.Refusal) {
         try task.validate()
       } catch {
@@ -47,15 +63,6 @@ extension Tarn {
           .usage, code: TaskPlace.inMirror, TaskPlace.isInMirror(task.to, mirror), hint: TaskPlace.noMirror)
       }
     }
-    let id = Self.id(of: request.tasks)
-    let place = try getPlace(id)
-    let lock = try Self.lock(place)
-    defer { withExtendedLifetime(lock) {} }
-    let (report, isDone) = try PassFailure.translating {
-      try run(request, id: id, place: place, progress: progress, stop: stop, ended: ended)
-    }
-    if isDone { Self.remove(place) }
-    return report
   }
 
   private func run(

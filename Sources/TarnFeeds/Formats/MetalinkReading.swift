@@ -32,12 +32,14 @@ extension MetalinkVersion {
     return FeedEnd(format: name, isComplete: true)
   }
 
-  /// Returns the document in UTF-8. One that is UTF-8 stays as it is, so that wrong bytes are refused.
+  /// Returns the document in UTF-8, with wrong bytes refused. One that is UTF-8 stays as it is. windows-1252 has a letter for each byte,
+  /// and its first one may come after the head.
   private static func inUTF8(_ input: FeedInput) throws(FeedFailure) -> FeedInput {
-    let charset = Charset(
-      head: try input.peek(), contentType: nil, hadByteOrderMark: input.hadByteOrderMark)
-    guard charset != .utf8 else { return input }
-    return FeedInput(try UTF8Source(input, contentType: nil))
+    let (head, hadMark) = (try input.peek(), input.hadByteOrderMark)
+    let charset = Charset(head: head, contentType: nil, hadByteOrderMark: hadMark)
+    let told = Charset.told(by: head, contentType: nil, hadByteOrderMark: hadMark)
+    guard charset != .utf8 || told == .windows1252 else { return input }
+    return FeedInput(try UTF8Source(input, contentType: nil, isStrict: true))
   }
 
   private func namespace(of root: XMLReader.Node, _ reader: XMLReader) throws(FeedFailure) -> String {

@@ -12,19 +12,19 @@ enum Charset: Equatable {
   /// The number of bytes in which the declaration of a document is looked for.
   private static let declarationRange = 2048
 
-  /// Finds the encoding by byte order mark, zeros between the first letters, Content-Type, and XML declaration, in this order;
-  /// UTF-8 when none of them gives it.
+  /// Finds the encoding that a document tells; UTF-8 when its beginning belies it.
   init(head: [UInt8], contentType: String?, hadByteOrderMark: Bool) {
-    if hadByteOrderMark {
-      self = .utf8
-    } else if let wide = Self.wide(head) {
-      self = wide
-    } else if let told = contentType.flatMap({ Self.parameter(of: $0) }).flatMap({ Self.named($0) }) {
-      self = told
-    } else {
-      self = Self.declared(in: head.prefix(Self.declarationRange)).flatMap { Self.named($0) } ?? .utf8
-    }
+    self = Self.told(by: head, contentType: contentType, hadByteOrderMark: hadByteOrderMark)
     if isBelied(by: head) { self = .utf8 }
+  }
+
+  /// Returns the encoding by byte order mark, zeros between the first letters, Content-Type, and XML declaration, in this order;
+  /// UTF-8 when none of them gives it.
+  static func told(by head: [UInt8], contentType: String?, hadByteOrderMark: Bool) -> Charset {
+    if hadByteOrderMark { return .utf8 }
+    if let wide = wide(head) { return wide }
+    if let told = contentType.flatMap({ parameter(of: $0) }).flatMap({ named($0) }) { return told }
+    return declared(in: head.prefix(declarationRange)).flatMap { named($0) } ?? .utf8
   }
 
   /// Returns whether a text declared as one byte for each letter is UTF-8 throughout: in these character sets UTF-8 makes no words.
@@ -146,10 +146,11 @@ final class Converter {
 
   /// Converts complete units; a unit without a meaning becomes U+FFFD.
   ///
-  /// - Returns: the text, and the number of bytes taken.
-  func convert(_ bytes: ArraySlice<UInt8>, isEnd: Bool) -> (output: [UInt8], taken: Int) {
+  /// - Returns: the text, the number of bytes taken, and whether a unit had no meaning.
+  func convert(_ bytes: ArraySlice<UInt8>, isEnd: Bool) -> (output: [UInt8], taken: Int, hasReplaced: Bool) {
     var source = Array(bytes)
     var output: [UInt8] = []
+    var hasReplaced = false
     // UTF-8 needs at most four bytes for a unit of any length; iconv asks again for the rest.
     var block = [UInt8](repeating: 0, count: 4 * source.count + 16)
     var taken = 0
@@ -162,9 +163,10 @@ final class Converter {
       if error == EINVAL, !isEnd { break }
       if error == E2BIG, read + written > 0 { continue }
       output += Self.replacement
+      hasReplaced = true
       taken = min(taken + unit, source.count)
     }
-    return (output, taken)
+    return (output, taken, hasReplaced)
   }
 
   private func step(_ source: inout [UInt8], from start: Int, into block: inout [UInt8]) -> (Int, Int, Bool) {
@@ -187,6 +189,7 @@ final class UTF8Source: ByteSource {
   private let input: FeedInput
   private let charset: Charset
   private let converter: Converter?
+  private let isStrict: Bool
   private var raw: [UInt8] = []
   private var block: [UInt8] = []
   private var output: [UInt8] = []
@@ -194,8 +197,9 @@ final class UTF8Source: ByteSource {
   private var isAtEnd = false
   private var markLength: Int
 
-  init(_ input: FeedInput, contentType: String?) throws(FeedFailure) {
-    self.input = input
+  /// - Parameter isStrict: true to refuse what has no meaning in its encoding, instead of replacing it with U+FFFD.
+  init(_ input: FeedInput, contentType: String?, isStrict: Bool = false) throws(FeedFailure) {
+    (self.input, self.isStrict) = (input, isStrict)
     let head = try input.peek()
     charset = Charset(head: head, contentType: contentType, hadByteOrderMark: input.hadByteOrderMark)
     markLength = charset.markLength(head)
@@ -231,7 +235,13 @@ final class UTF8Source: ByteSource {
       output = []
       for byte in raw { if byte < 0x80 { output.append(byte) } else { output += Charset.windows1252(byte) } }
       taken = raw.count
-    case .named: (output, taken) = converter?.convert(raw[...], isEnd: isAtEnd) ?? ([], raw.count)
+    case .named(let name, _):
+      let text =
+        converter?.convert(raw[...], isEnd: isAtEnd) ?? (output: [], taken: raw.count, hasReplaced: false)
+      if text.hasReplaced, isStrict {
+        throw FeedFailure.malformed("a letter of the feed has no meaning in its encoding, \(name)")
+      }
+      (output, taken) = (text.output, text.taken)
     }
     raw.removeFirst(taken)
   }

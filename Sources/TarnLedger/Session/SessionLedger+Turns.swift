@@ -10,18 +10,21 @@ extension SessionLedger {
   }
 
   /// Returns how many tasks have their turn before this one that wait for a better request, and begin without one by a certain time; at
-  /// most 64. The code is a part of the statement, for the index over such tasks does not serve a bound value.
+  /// most 64.
   package func asked(before number: Int64, dueBy time: Timestamp) throws(LedgerFailure) -> Int {
     try read { connection throws(LedgerFailure) in
       try connection.all(
-        """
-        SELECT asked.number FROM tasks AS asked, tasks AS task WHERE task.number = ?
-          AND asked.state = 'waiting' AND asked.code = '\(TaskRecord.stale)' AND asked.due IS NOT NULL AND asked.due <= ?
-          AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 64
-        """, [.integer(number), .integer(time.nanoseconds)], Self.number
+        Self.askedBefore, [.integer(number), .integer(time.nanoseconds)], Self.number
       ).count
     }
   }
+
+  /// SQLite prefers the index over states, which holds all waiting tasks. The index over these tasks does not serve a bound code.
+  static let askedBefore = """
+    SELECT asked.number FROM tasks AS asked INDEXED BY tasks_asked, tasks AS task WHERE task.number = ?
+      AND asked.state = 'waiting' AND asked.code = '\(TaskRecord.stale)' AND asked.due IS NOT NULL AND asked.due <= ?
+      AND (asked.rank, asked.position) < (task.rank, task.position) LIMIT 64
+    """
 
   /// Brings forward the next attempts, after the wall clock was set back. Moments that requests name stay.
   package func advanceDue(bySeconds seconds: Int64) throws(LedgerFailure) {

@@ -8,6 +8,15 @@ extension Schema {
   private static let sessionVersion6 = """
     -- FileOrigin of the finished file as JSON; NULL when it is not known.
     ALTER TABLE tasks ADD COLUMN origin TEXT;
+    -- The last answer has brought the file, or the same bytes again. It need not where a digest was asked for: a file that has it is
+    -- finished without an answer.
+    UPDATE tasks SET origin = json_object(
+        'url', coalesce(json_extract(response, '$.redirects[0]'), json_extract(response, '$.url')),
+        'etag', json_extract(response, '$.etag'), 'lastModified', json_extract(response, '$.lastModified'))
+      WHERE state = 'finished' AND file IS NOT NULL AND json_extract(request, '$.digest') IS NULL
+        AND json_extract(response, '$.status') IN (200, 206)
+        AND coalesce(json_extract(response, '$.contentLength'), bytes) IS bytes
+        AND coalesce(json_extract(response, '$.etag'), json_extract(response, '$.lastModified')) IS NOT NULL;
     """
 
   private static let sessionVersion5 = """

@@ -51,7 +51,7 @@ struct CompletionCommand: ParsableCommand {
   /// Mends what argument-parser does in bash's script.
   ///
   /// - bash would expand the words of `compgen`, and `$(rm x)` in a name would be executed: names go past it.
-  /// - bash splits words at `:` and `=`, and a URL would count as several: they are joined.
+  /// - bash splits words at `:` and `=`, and a URL would count as several: they are joined where the line has no blank between them.
   /// - Only what the file system offers is a file. Any other word that is a directory as well would get a slash.
   /// - `help` offers the commands.
   private static func mendBash(_ script: inout String) {
@@ -88,10 +88,13 @@ struct CompletionCommand: ParsableCommand {
     }
 
     __tarn_join_words() {
-        local word
+        local word blank rest="${COMP_LINE#*"${COMP_WORDS[0]}"}"
         local -i last=-1
         for word in "${COMP_WORDS[@]:1:${COMP_CWORD}}"; do
-            if [[ "${last}" -ge 0 && ("${word}" = [:=]* || "${unparsed_words[last]}" = *[:=]) ]]; then
+            blank="${rest%%[![:space:]]*}"
+            rest="${rest#"${blank}"}"
+            rest="${rest#"${word}"}"
+            if [[ "${last}" -ge 0 && -z "${blank}" && ("${word}" = [:=]* || "${unparsed_words[last]}" = *[:=]) ]]; then
                 unparsed_words[last]+="${word}"
             else
                 unparsed_words[++last]="${word}"

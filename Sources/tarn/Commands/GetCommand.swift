@@ -138,6 +138,8 @@ struct GetCommand: ParsableCommand {
 
   private func handOver(_ tasks: [TaskRequest], _ session: Session) throws {
     let id = self.session ?? Self.standardSession
+    // The agent would tell the line of a batch, and nobody wrote lines.
+    try session.tarn.refuseInvalid(tasks)
     warnOfMissingFolder(session)
     var added: [AddedTasks.Task] = []
     try AgentLink(session.sources).ask { client in
