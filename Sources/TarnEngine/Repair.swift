@@ -55,8 +55,9 @@ extension Pass {
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let conflicts = report.problems.filter { $0.kind == .conflict }
-      return try ports.engine.claimingFree(conflicts.compactMap { try? RelativePath($0.name) }) { free in
-        let isLeft = try dropOutdated(&report, planner, free: Set(free))
+      let paths = conflicts.compactMap { try? RelativePath($0.name) }
+      return try ports.engine.claimingFree(paths) { free, transferring in
+        let isLeft = try dropOutdated(&report, planner, steady: Set(free + transferring))
         return try conclude(
           regions, report, planner, plan, events, since: before, isSuperseded: isSuperseded || isLeft)
       }
@@ -66,21 +67,22 @@ extension Pass {
   /// Drops problems that are over, or about what the manifest no longer wants: others may have worked in the folder since the look.
   /// What they had renamed by then, and not yet recorded, looked like somebody else's file.
   ///
-  /// - Parameter free: the paths of conflicts that nobody uses. Whoever uses another one decides what becomes of it.
-  /// - Returns: whether conflicts were left to others, so that their paths must be looked at again.
+  /// - Parameter steady: the paths of conflicts where no file is getting its name. What becomes of another one is known in a moment.
+  /// - Returns: whether paths must be looked at again: conflicts were left to others, or the last manifest wants entries otherwise.
   private func dropOutdated(
-    _ report: inout PassReport, _ planner: RegionPlanner, free: Set<RelativePath>
+    _ report: inout PassReport, _ planner: RegionPlanner, steady: Set<RelativePath>
   ) throws -> Bool {
     guard !report.problems.isEmpty else { return false }
     let catalog = try openCatalog()
     var isLeft = false
     try report.dropProblems { problem in
       guard let path = try? RelativePath(problem.name) else { return false }
-      if problem.kind == .conflict, !free.contains(path) {
+      let isSuperseded = try planner.isSuperseded(at: path, by: catalog)
+      if isSuperseded || problem.kind == .conflict && !steady.contains(path) {
         isLeft = true
         return true
       }
-      return try planner.isOutdated(problem, at: path, by: catalog)
+      return try planner.isOutdated(problem, at: path)
     }
     for problem in report.problems where problem.kind == .conflict { observer.pass(.problem(problem)) }
     return isLeft

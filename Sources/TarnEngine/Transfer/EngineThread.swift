@@ -496,7 +496,7 @@ final class EngineThread {
 
   /// Takes the claim's paths, one after the other.
   private func admit(_ claim: PathClaim) throws {
-    if !claim.waits { claim.paths.removeAll(where: state.isTaken) }
+    if !claim.waits { claim.leaveOutTaken(state) }
     while claim.jobs.count < claim.paths.count {
       lastJob += 1
       let path = claim.paths[claim.jobs.count]

@@ -120,22 +120,23 @@ package final class TransferEngine: Sendable {
     try claiming(paths, waits: true) { _ in try body() }
   }
 
-  /// Runs `body` likewise, with those of the paths that nobody uses now.
+  /// Runs `body` likewise, with those of the paths that nobody uses now, and those where a transfer is running whose file is not
+  /// getting its name yet.
   func claimingFree<Result>(
-    _ paths: [RelativePath], _ body: ([RelativePath]) throws -> Result
+    _ paths: [RelativePath], _ body: (_ free: [RelativePath], _ transferring: [RelativePath]) throws -> Result
   ) rethrows -> Result {
-    try claiming(paths, waits: false, body)
+    try claiming(paths, waits: false) { try body($0.paths, $0.transferring) }
   }
 
   private func claiming<Result>(
-    _ paths: [RelativePath], waits: Bool, _ body: ([RelativePath]) throws -> Result
+    _ paths: [RelativePath], waits: Bool, _ body: (PathClaim) throws -> Result
   ) rethrows -> Result {
-    guard !paths.isEmpty else { return try body([]) }
     let claim = PathClaim(paths, waits: waits)
+    guard !paths.isEmpty else { return try body(claim) }
     post(.claim(claim))
     claim.granted.wait()
     defer { post(.yield(claim)) }
-    return try body(claim.paths)
+    return try body(claim)
   }
 
   /// Announces a new manifest. What urgent clients bring by an earlier one, and the new one wants otherwise, is no longer brought.
@@ -319,7 +320,9 @@ final class Transfers {
 /// Paths that a client claims for itself.
 final class PathClaim {
   /// The paths, sorted so that no two claims wait for each other. They belong to the engine's thread until they are granted.
-  var paths: [RelativePath]
+  private(set) var paths: [RelativePath]
+  /// The paths that were left out because a transfer is running there, whose file is not getting its name yet.
+  private(set) var transferring: [RelativePath] = []
   /// True to wait for paths that somebody uses. Otherwise they are left out.
   let waits: Bool
   let granted = Gate()
@@ -327,4 +330,10 @@ final class PathClaim {
   var jobs: [UInt64] = []
 
   init(_ paths: [RelativePath], waits: Bool) { (self.paths, self.waits) = (Set(paths).sorted(), waits) }
+
+  /// Leaves out the paths that somebody uses.
+  func leaveOutTaken(_ state: TransferState) {
+    transferring = paths.filter(state.isTransferring)
+    paths.removeAll(where: state.isTaken)
+  }
 }
