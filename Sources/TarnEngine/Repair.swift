@@ -171,7 +171,8 @@ extension Pass {
     // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
     let pending = ports.engine.repairPending
-    if try ports.ledger.fact(.repairPending) != pending { changes.append(.fact(.repairPending, pending)) }
+    let writesPending = try ports.ledger.fact(.repairPending) != pending
+    if writesPending { changes.append(.fact(.repairPending, pending)) }
     // A running pass reports what is in place.
     let isAlone = ports.engine.pass == nil
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
@@ -183,6 +184,7 @@ extension Pass {
     // This must come first: a pass that checks between the two then discards its feed record.
     ports.engine.countRepairRecord()
     try note(changes)
+    if writesPending { ports.engine.notePendingWritten() }
     try recordRepairPending()
     return true
   }

@@ -59,6 +59,8 @@ struct BringingRepairs {
   /// The number of the manifest that a pass is carrying out, which has counted what is in place; 0 when none is. What earlier repairs
   /// bring was missing then.
   private var counted = 0
+  /// The number of times that the fact of what is left was written, except with what was brought.
+  var writes = 0
 
   var running: Int { repairs.values.count { $0.isRunning } }
 
@@ -66,6 +68,8 @@ struct BringingRepairs {
   var left: RepairPending {
     repairs.values.filter { $0.manifest >= counted }.reduce(RepairPending()) { $0 + $1.left }
   }
+
+  func isCountedAsMissing(_ id: ID) -> Bool { repairs[id].map { $0.manifest < counted } ?? false }
 
   mutating func begin(_ pending: RepairPending, manifest: Int) -> ID {
     last += 1

@@ -281,6 +281,42 @@ import Testing
     #expect(document.entries.current == 3 && document.bytes.pending == 0)
   }
 
+  /// The pass has counted it as missing.
+  @Test func whatAnEarlierRepairBringsBesideAPassIsInPlaceAtOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.await { world.server.urls.contains(World.host + "a") }
+    world.want("new", "text of new")
+    let big = hold("new", of: world)
+    let pass = try world.beginBeside()
+    world.await { world.server.urls.contains(World.host + "new") }
+    #expect(try status(world).entries.current == 1)
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    let document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    #expect(document.bytes.current == 18 && document.bytes.pending == 11, "\(document.bytes)")
+    big.open()
+    #expect(try pass.wait().isInSync)
+    #expect(try status(world).entries.current == 3)
+  }
+
+  /// A repair ends while that is recorded, and the disk is full.
+  @Test func whatARepairHasBroughtIsRecordedOnce() throws {
+    let (engine, ledger) = (TransferEngine(), MemoryLedger())
+    let repair = engine.beginBringing(RepairPending(files: 2))
+    let other = engine.beginBringing(RepairPending(files: 1))
+    ledger.beforeApply { _ in engine.endBringing(other, left: RepairPending()) }
+    ledger.failApply(2)
+    let brought = [BroughtFile(repair: repair, pending: RepairPending(files: 1))]
+    try engine.record([.inPlace(entries: 1, bytes: 9)], brought: brought, in: ledger)
+    #expect(ledger.contents.facts[.repairPending] == "2 0")
+    try engine.recordPending(in: ledger)
+    #expect(ledger.contents.facts[.repairPending] == "1 0")
+  }
+
   /// What came has another size than what it stands for, and takes no more off what is missing than that had.
   @Test func whatIsMissingIsCountedAsItWas() throws {
     let world = World()

@@ -197,9 +197,14 @@ final class Submission {
   }
 
   /// Returns whether the action newly puts an entry in place. Files that a repair restores were counted when they were first
-  /// placed.
+  /// placed, unless a pass has counted since that they are missing.
   private func countsEntry(_ action: Action) -> Bool {
-    client.countsEntries && (!isUrgent || action.kind == .fetch || action.kind == .update)
+    guard client.countsEntries, isUrgent else { return client.countsEntries }
+    return switch action.kind {
+    case .fetch, .update: true
+    case .restore, .replace: client.repair.map(engine.hasCountedAsMissing) ?? false
+    default: false
+    }
   }
 
   /// Handles a server that ignores conditions and sends the same bytes each time: the existing file is as good.

@@ -181,8 +181,12 @@ package final class TransferEngine: Sendable {
     var then = inbox.withLock { $0.bringing }
     then.count(brought)
     try ledger.apply(changes + [.fact(.repairPending, then.left.text)])
-    inbox.withLock { $0.bringing.count(brought) }
-    if repairPending != then.left.text { try recordPending(in: ledger) }
+    let isCurrent = inbox.withLock { inbox in
+      inbox.bringing.count(brought)
+      return (inbox.bringing.left.text, inbox.bringing.writes) == (then.left.text, then.writes)
+    }
+    // The changes are recorded, so nothing may have them recorded again. The next one to record mends a fact that is not.
+    if !isCurrent { try? recordPending(in: ledger) }
   }
 
   /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is
@@ -192,7 +196,23 @@ package final class TransferEngine: Sendable {
     repeat {
       recorded = repairPending
       try ledger.applyVolatile([.fact(.repairPending, recorded)])
-    } while recorded != repairPending
+    } while recorded != notePendingWritten()
+  }
+
+  /// Notes that the fact of what repairs still have to bring was written, perhaps over what another thread is counting.
+  ///
+  /// - Returns: what it is by now.
+  @discardableResult
+  func notePendingWritten() -> String? {
+    inbox.withLock { inbox in
+      inbox.bringing.writes += 1
+      return inbox.bringing.left.text
+    }
+  }
+
+  /// Returns whether the running pass has counted what a repair brings as missing.
+  func hasCountedAsMissing(_ repair: BringingRepair) -> Bool {
+    inbox.withLock { $0.bringing.isCountedAsMissing(repair.id) }
   }
 
   /// True when neither a pass nor a repair brings anything.
