@@ -141,14 +141,12 @@ extension Pass {
     let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let planned = plan.counts.planned
-    let pending = RepairPending(files: planned.all - planned.recorded, bytes: plan.bytesWithRecorded)
-    let repair = ports.engine.beginBringing(pending)
+    let repair = ports.engine.beginBringing(plan.work.missing)
     var rest = RepairPending()
     defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
     let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
-    rest = left(report)
+    if stop.isSet { rest = ports.engine.left(of: repair) - RepairPending(files: report.counts.failed) }
     return isSuperseded
   }
 
@@ -187,14 +185,6 @@ extension Pass {
     if writesPending { ports.engine.notePendingWritten() }
     try recordRepairPending()
     return true
-  }
-
-  /// Returns what a repair that was cut short did not bring.
-  private func left(_ report: PassReport) -> RepairPending {
-    let done = report.counts.inPlace - report.counts.current
-    let files = report.counts.planned.all - done - report.counts.failed
-    guard stop.isSet, files > 0 else { return RepairPending() }
-    return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
 
   /// Returns whether all was in place at the last count. Otherwise files that became right since would not show in regions that are

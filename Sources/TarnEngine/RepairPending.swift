@@ -27,8 +27,11 @@ extension RepairPending {
     self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
   }
 
-  /// The file of an action, as it was planned.
-  init(_ action: Action) { self.init(files: 1, bytes: action.bytesPlanned) }
+  /// The file of an action, as it was planned; none where it is only recorded, or never counted as in place so far.
+  init(_ action: Action) {
+    let isCounted = !action.isRecorded && action.kind != .fetch && action.kind != .update
+    self.init(files: isCounted ? 1 : 0, bytes: isCounted ? action.bytesPlanned : 0)
+  }
 }
 
 /// A repair that brings files.
@@ -68,6 +71,8 @@ struct BringingRepairs {
   var left: RepairPending {
     repairs.values.filter { $0.manifest >= counted }.reduce(RepairPending()) { $0 + $1.left }
   }
+
+  func left(of id: ID) -> RepairPending { repairs[id]?.left ?? RepairPending() }
 
   func isCountedAsMissing(_ id: ID) -> Bool { repairs[id].map { $0.manifest < counted } ?? false }
 

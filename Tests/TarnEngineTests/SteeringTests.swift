@@ -79,17 +79,17 @@ import Testing
     world.add(
       Entry(path: list.path, size: list.size, digests: list.digests, sources: list.sources, isList: true))
     world.server.script(World.host + "late", [FakeAnswer(hangs: true)])
-    let steering = steering
+    let (ledger, steering) = (world.ledger, steering)
     let answers = Answers()
     let requests = Locked(0)
     let pass = try world.begin { request in
-      guard request.url == World.host + "late",
-        requests.withLock({
-          $0 += 1; return $0
-        }) == 1
-      else { return }
+      guard request.url == World.host + "late" else { return }
+      requests.withLock { $0 += 1 }
+      guard requests.withLock({ $0 }) == 1 else { return }
       answers.collect {
-        let given = [steering.give(.cancel, "late".path), steering.give(.retry, "late".path)]
+        var given = [steering.give(.cancel, "late".path)]
+        _ = isSoInTime { (try? ledger.problem(name: "late".bytes)) != .some(.none) }
+        given.append(steering.give(.retry, "late".path))
         _ = isSoInTime { steering.give(.cancel, "stuck".path) != .notThere }
         return given
       }

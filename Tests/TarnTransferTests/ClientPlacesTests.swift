@@ -213,8 +213,8 @@ final class ClientLine {
   }
 
   /// A server that takes ten streams on a connection. libcurl knows only the limit of all mirrors.
-  @Test(arguments: [(1, 6, 10), (2, 6, 20), (3, 6, 30), (6, 6, 64), (1, .max, 64)])
-  func streamsFitTheConnectionsOfTheirMirror(perHost: Int, shared: Int, most: Int) throws {
+  @Test(arguments: [(1, 6, 10), (2, 6, 20), (3, 6, 30), (6, 6, 64), (1, .max, 64)] as [(Int, Int, Int)])
+  func streamsFitTheConnectionsOfTheirMirror(perHost: Int, shared: Int, most: Int) {
     let line = StateLine(PlaceLimits(total: shared, perHost: shared, keptForSmall: 0))
     let client = line.open(PlaceLimits(total: 12, perHost: perHost))
     func takeAll(_ ids: Range<Int>) -> [Int] {

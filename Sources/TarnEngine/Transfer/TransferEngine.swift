@@ -189,6 +189,15 @@ package final class TransferEngine: Sendable {
     if !isCurrent { try? recordPending(in: ledger) }
   }
 
+  /// Counts a file as brought that needs no bytes of this repair. The fact is for `tarn status`, so a failure does not matter.
+  func countBrought(_ file: BroughtFile, in ledger: any TransferLedger) {
+    inbox.withLock { $0.bringing.count([file]) }
+    try? recordPending(in: ledger)
+  }
+
+  /// Returns what a repair still has to bring.
+  func left(of repair: BringingRepair) -> RepairPending { inbox.withLock { $0.bringing.left(of: repair.id) } }
+
   /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is
   /// by then.
   func recordPending(in ledger: any TransferLedger) throws(LedgerFailure) {
