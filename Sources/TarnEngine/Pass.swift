@@ -247,8 +247,8 @@ package struct Pass {
     // One of these may have recorded what it brings meanwhile.
     try recordRepairPending()
     // Partial files that a repair continues are left to a later pass.
-    try ports.engine.claimingFree(Array(plan.partials.over(saysAll: saysAll))) {
-      try recovery.drop(partials: Set($0))
+    try ports.engine.claimingFree(Array(plan.partials.over(saysAll: saysAll))) { free, _ in
+      try recovery.drop(partials: Set(free))
     }
     var report = report(feed, started: started)
     if case .held(let plan) = verdict {

@@ -55,8 +55,9 @@ extension Pass {
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let conflicts = report.problems.filter { $0.kind == .conflict }
-      return try ports.engine.claimingFree(conflicts.compactMap { try? RelativePath($0.name) }) { free in
-        let isLeft = try dropOutdated(&report, planner, free: Set(free))
+      let paths = conflicts.compactMap { try? RelativePath($0.name) }
+      return try ports.engine.claimingFree(paths) { free, transferring in
+        let isLeft = try dropOutdated(&report, planner, steady: Set(free + transferring))
         return try conclude(
           regions, report, planner, plan, events, since: before, isSuperseded: isSuperseded || isLeft)
       }
@@ -66,21 +67,22 @@ extension Pass {
   /// Drops problems that are over, or about what the manifest no longer wants: others may have worked in the folder since the look.
   /// What they had renamed by then, and not yet recorded, looked like somebody else's file.
   ///
-  /// - Parameter free: the paths of conflicts that nobody uses. Whoever uses another one decides what becomes of it.
-  /// - Returns: whether conflicts were left to others, so that their paths must be looked at again.
+  /// - Parameter steady: the paths of conflicts where no file is getting its name. What becomes of another one is known in a moment.
+  /// - Returns: whether paths must be looked at again: conflicts were left to others, or the last manifest wants entries otherwise.
   private func dropOutdated(
-    _ report: inout PassReport, _ planner: RegionPlanner, free: Set<RelativePath>
+    _ report: inout PassReport, _ planner: RegionPlanner, steady: Set<RelativePath>
   ) throws -> Bool {
     guard !report.problems.isEmpty else { return false }
     let catalog = try openCatalog()
     var isLeft = false
     try report.dropProblems { problem in
       guard let path = try? RelativePath(problem.name) else { return false }
-      if problem.kind == .conflict, !free.contains(path) {
+      let isSuperseded = try planner.isSuperseded(at: path, by: catalog)
+      if isSuperseded || problem.kind == .conflict && !steady.contains(path) {
         isLeft = true
         return true
       }
-      return try planner.isOutdated(problem, at: path, by: catalog)
+      return try planner.isOutdated(problem, at: path)
     }
     for problem in report.problems where problem.kind == .conflict { observer.pass(.problem(problem)) }
     return isLeft
@@ -139,14 +141,12 @@ extension Pass {
     let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let planned = plan.counts.planned
-    let pending = RepairPending(files: planned.all - planned.recorded, bytes: plan.bytesWithRecorded)
-    let repair = ports.engine.beginBringing(pending)
+    let repair = ports.engine.beginBringing(plan.work.missing)
     var rest = RepairPending()
     defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
     let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
-    rest = left(report)
+    if stop.isSet { rest = ports.engine.left(of: repair) - RepairPending(files: report.counts.failed) }
     return isSuperseded
   }
 
@@ -169,7 +169,8 @@ extension Pass {
     // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
     let pending = ports.engine.repairPending
-    if try ports.ledger.fact(.repairPending) != pending { changes.append(.fact(.repairPending, pending)) }
+    let writesPending = try ports.ledger.fact(.repairPending) != pending
+    if writesPending { changes.append(.fact(.repairPending, pending)) }
     // A running pass reports what is in place.
     let isAlone = ports.engine.pass == nil
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
@@ -181,16 +182,9 @@ extension Pass {
     // This must come first: a pass that checks between the two then discards its feed record.
     ports.engine.countRepairRecord()
     try note(changes)
+    if writesPending { ports.engine.notePendingWritten() }
     try recordRepairPending()
     return true
-  }
-
-  /// Returns what a repair that was cut short did not bring.
-  private func left(_ report: PassReport) -> RepairPending {
-    let done = report.counts.inPlace - report.counts.current
-    let files = report.counts.planned.all - done - report.counts.failed
-    guard stop.isSet, files > 0 else { return RepairPending() }
-    return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
 
   /// Returns whether all was in place at the last count. Otherwise files that became right since would not show in regions that are

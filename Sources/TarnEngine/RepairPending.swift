@@ -27,8 +27,11 @@ extension RepairPending {
     self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
   }
 
-  /// The file of an action, as it was planned.
-  init(_ action: Action) { self.init(files: 1, bytes: action.bytesPlanned) }
+  /// The file of an action, as it was planned; none where it is only recorded, or never counted as in place so far.
+  init(_ action: Action) {
+    let isCounted = !action.isRecorded && action.kind != .fetch && action.kind != .update
+    self.init(files: isCounted ? 1 : 0, bytes: isCounted ? action.bytesPlanned : 0)
+  }
 }
 
 /// A repair that brings files.
@@ -59,6 +62,8 @@ struct BringingRepairs {
   /// The number of the manifest that a pass is carrying out, which has counted what is in place; 0 when none is. What earlier repairs
   /// bring was missing then.
   private var counted = 0
+  /// The number of times that the fact of what is left was written, except with what was brought.
+  var writes = 0
 
   var running: Int { repairs.values.count { $0.isRunning } }
 
@@ -66,6 +71,10 @@ struct BringingRepairs {
   var left: RepairPending {
     repairs.values.filter { $0.manifest >= counted }.reduce(RepairPending()) { $0 + $1.left }
   }
+
+  func left(of id: ID) -> RepairPending { repairs[id]?.left ?? RepairPending() }
+
+  func isCountedAsMissing(_ id: ID) -> Bool { repairs[id].map { $0.manifest < counted } ?? false }
 
   mutating func begin(_ pending: RepairPending, manifest: Int) -> ID {
     last += 1

@@ -190,7 +190,9 @@ final class Hop {
     guard let place = exchange.place else { return }
     client.budget.change { budget in
       if head.isLife {
-        budget.answered(place, isStream: reader.isStream, isNew: hasConnected)
+        // The connections of a host that another one redirects to are not the place's.
+        let isNew = hasConnected && !exchange.isLedAway
+        budget.answered(place, isStream: reader.isStream, isNew: isNew)
       } else {
         budget.meetTrouble(place)
       }

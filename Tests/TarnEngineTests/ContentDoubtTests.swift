@@ -672,6 +672,7 @@ import Testing
       ("a.zip", ContentHint(length: 5), "plain".bytes, "text/plain"),
       ("a.pdf", ContentHint(), "\n\n%PDF-1.4".bytes, nil),
       ("a.docx", ContentHint(), [0xD0, 0xCF, 0x11, 0xE0], nil),
+      ("a.z", ContentHint(), [0x78, 0x9C, 3, 0], nil), ("a.z", ContentHint(), [0x1F, 0x1E, 0, 0], nil),
       ("a.bin", ContentHint(), ":10010000214601360121470136007EFE09D2190140".bytes, "text/plain"),
       ("a.bin", ContentHint(), "#!/bin/sh\necho".bytes, "text/plain"),
       ("a.img", ContentHint(), [UInt8](repeating: 0, count: 5000), nil),

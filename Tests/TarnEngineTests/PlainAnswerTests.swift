@@ -155,6 +155,9 @@ import Testing
       ("a.vcf.bgz", nil, "gzip", Self.gzip + zeros), ("a.bam", nil, "gzip", Self.gzip + zeros),
       ("a.emz", nil, "gzip", Self.gzip + zeros), ("a.taz", nil, "x-gzip", Self.gzip + zeros),
       ("t.asc", "a.tar.gz.asc", "x-gzip", "-----BEGIN PGP SIGNATURE-----\n".bytes),
+      ("a.tar.gz.torrent", nil, "x-gzip", "d8:announce".bytes + zeros),
+      ("a.tar.gz.zsync", nil, "x-gzip", "zsync: 0.6.2\n".bytes + zeros),
+      ("a.tar.gz.html", nil, "x-gzip", "<html>notes".bytes),
     ] as [(String, String?, String, [UInt8])] {
       let world = world()
       add(world, name, sent: sent, listing: sent == nil ? "1" : "enclosure")
@@ -171,12 +174,55 @@ import Testing
     for (name, coding, begin) in [
       ("a.tar.gz.asc", "gzip", Self.gzip), ("a.tar.gz.sha256", "gzip", Self.gzip),
       ("a.tar.gz.txt", "x-gzip", Self.gzip), ("a.tar.gz.old", "br", [0x1B, 0x9F]),
+      ("a.tar.gz.html", "gzip", Self.gzip), ("a.tar.gz.json", "gzip", Self.gzip),
+      ("a.tar.gz.torrent", "gzip", Self.gzip), ("a.tar.gz.metalink", "gzip", Self.gzip),
+      ("a.tar.gz.meta4", "gzip", Self.gzip), ("a.tar.gz.zsync", "gzip", Self.gzip),
+      ("a.tar.gz.pem", "gzip", Self.gzip), ("a.gz.pdf", "gzip", Self.gzip),
     ] as [(String, String, [UInt8])] {
       let world = world()
       add(world, name, listing: "1")
       world.server.answer(World.host + name, answer(begin + body, nil, coding: coding))
       #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name)")
     }
+  }
+
+  /// In the middle of a name it is a word.
+  @Test(arguments: ["relatorio.br.pdf", "index.br.html"])
+  func aFormatWithoutFirstBytesIsToldByTheLastEnding(_ name: String) throws {
+    let world = world()
+    add(world, name, listing: "1")
+    world.server.answer(World.host + name, answer("%PDF-1.4 ".bytes, nil))
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.encoding) == [.refused])
+  }
+
+  /// The name at the server tells the label.
+  @Test func theRestOfALabelledFileOfAWindowIsTaken() throws {
+    let text = "-----BEGIN PGP MESSAGE-----\n" + String(repeating: "0123456789abcde\n", count: 600)
+    let world = world()
+    world.rushes = true
+    world.policy.retries = 1
+    add(world, "t.gpg", sent: "dump.sql.gz.gpg")
+    let url = World.host + "dump.sql.gz.gpg"
+    var whole = FakeAnswer(etag: "\"1\"", body: text.bytes)
+    var first = Server.broken(text, after: 2000, etag: "\"1\"")
+    (whole.contentEncoding, first.contentEncoding) = ("x-gzip", "x-gzip")
+    world.server.answer(url, whole)
+    world.server.script(url, [first])
+    #expect(try world.run().isInSync)
+    #expect(world.text("t.gpg") == text)
+    #expect(world.server.requests.map(\.offset) == [0, 2000])
+  }
+
+  /// The zone of a country, which is no recording's ending there.
+  @Test func aZoneFileIsNoRecording() throws {
+    let (zone, sound) = (world(), world())
+    add(zone, "example.com.au", listing: "1")
+    zone.server.answer(World.host + "example.com.au", answer("$TTL 3600\n".bytes, "text/plain"))
+    #expect(try zone.run().isInSync)
+    add(sound, "a.au", ContentHint(mediaType: "audio/basic".bytes))
+    sound.server.answer(World.host + "a.au", answer(Self.error.bytes, "text/plain"))
+    #expect(try sound.run().problems.map(\.code) == ["content-mismatch"])
   }
 
   /// It begins with any bytes, or with the directory of the archive.

@@ -160,8 +160,25 @@ import Testing
     let pass = try world.beginBeside()
     world.await { world.text("new") != nil }
     slow.open()
-    #expect(try repair.wait().report.counts.restored == 1)
+    let report = try repair.wait()
+    #expect(report.report.counts.restored == 1 && report.isSuperseded)
     _ = try pass.wait()
     #expect(world.ledger.contents.problems.isEmpty)
+  }
+
+  /// The transfer may take hours. The repair does not look again and again until it ends.
+  @Test func aConflictWhereATransferRunsIsTold() throws {
+    let world = try world()
+    wantBare("new", "text of new", of: world)
+    let slow = hold("new", of: world)
+    let pass = try world.begin()
+    world.await { requests(of: "new", world) > 0 }
+    world.folder.write("new".path, "somebody's".bytes)
+    let report = try world.repairBeside([itself("new")])
+    #expect(report.report.problems.map(\.code) == ["foreign-file"] && !report.isSuperseded)
+    #expect(world.ledger.contents.problems.count == 1)
+    slow.open()
+    _ = try pass.wait()
+    #expect(world.text("new") == "somebody's")
   }
 }

@@ -281,6 +281,78 @@ import Testing
     #expect(document.entries.current == 3 && document.bytes.pending == 0)
   }
 
+  /// The pass has counted it as missing.
+  @Test func whatAnEarlierRepairBringsBesideAPassIsInPlaceAtOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.await { world.server.urls.contains(World.host + "a") }
+    world.want("new", "text of new")
+    let big = hold("new", of: world)
+    let pass = try world.beginBeside()
+    world.await { world.server.urls.contains(World.host + "new") }
+    #expect(try status(world).entries.current == 1)
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    let document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    #expect(document.bytes.current == 18 && document.bytes.pending == 11, "\(document.bytes)")
+    big.open()
+    #expect(try pass.wait().isInSync)
+    #expect(try status(world).entries.current == 3)
+  }
+
+  /// What was in conflict was never in place, so the pass has it among what is missing.
+  @Test func whatARepairFetchesBesideAPassIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    world.want("p", "text of p")
+    world.folder.write("p".path, "somebody's".bytes)
+    #expect(try world.run().problems.map(\.code) == ["foreign-file"])
+    world.want("new", "text of new")
+    let (big, slow) = (hold("new", of: world), hold("p", of: world))
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(World.host + "new") }
+    world.folder.delete("p".path)
+    let repair = try world.beginRepair([Region("p".path, .itself)])
+    world.await { world.server.urls.contains(World.host + "p") }
+    #expect(try status(world).entries.current == 2)
+    slow.open()
+    #expect(try repair.wait().report.counts.fetched == 1)
+    #expect(try status(world).entries.current == 3)
+    big.open()
+    _ = try pass.wait()
+  }
+
+  /// The later one leaves it to the earlier one.
+  @Test func whatTwoRepairsWantIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b", "c"])
+    let gates = ["a", "b"].map { hold($0, of: world) }
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    let first = try world.beginRepair([Region("a".path, .itself)])
+    world.await { world.server.urls.contains(World.host + "a") }
+    let second = try world.beginRepair(["a", "b"].map { Region($0.path, .itself) })
+    world.await { world.server.urls.contains(World.host + "b") }
+    #expect(world.ledger.contents.facts[.repairPending] == "2 18")
+    for gate in gates { gate.open() }
+    for repair in [first, second] { _ = try repair.wait() }
+    #expect(try status(world).entries.current == 3)
+  }
+
+  /// A repair ends while that is recorded, and the disk is full.
+  @Test func whatARepairHasBroughtIsRecordedOnce() throws {
+    let (engine, ledger) = (TransferEngine(), MemoryLedger())
+    let repair = engine.beginBringing(RepairPending(files: 2))
+    let other = engine.beginBringing(RepairPending(files: 1))
+    ledger.beforeApply { _ in engine.endBringing(other, left: RepairPending()) }
+    ledger.failApply(2)
+    let brought = [BroughtFile(repair: repair, pending: RepairPending(files: 1))]
+    try engine.record([.inPlace(entries: 1, bytes: 9)], brought: brought, in: ledger)
+    #expect(ledger.contents.facts[.repairPending] == "2 0")
+    try engine.recordPending(in: ledger)
+    #expect(ledger.contents.facts[.repairPending] == "1 0")
+  }
+
   /// What came has another size than what it stands for, and takes no more off what is missing than that had.
   @Test func whatIsMissingIsCountedAsItWas() throws {
     let world = World()

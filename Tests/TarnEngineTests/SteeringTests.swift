@@ -69,6 +69,37 @@ import Testing
     #expect(try ledger.problem(name: "late".bytes) == nil)
   }
 
+  /// The last name of the list may be cut, and its file came after all.
+  @Test func theListFollowsALastFileThatWasTriedAgain() throws {
+    makeStuck()
+    var late = world.serve("late", "text")
+    late.mayBeCut = true
+    world.add(late)
+    let list = world.serve("SHA256SUMS", "a list")
+    world.add(
+      Entry(path: list.path, size: list.size, digests: list.digests, sources: list.sources, isList: true))
+    world.server.script(World.host + "late", [FakeAnswer(hangs: true)])
+    let (ledger, steering) = (world.ledger, steering)
+    let answers = Answers()
+    let requests = Locked(0)
+    let pass = try world.begin { request in
+      guard request.url == World.host + "late" else { return }
+      requests.withLock { $0 += 1 }
+      guard requests.withLock({ $0 }) == 1 else { return }
+      answers.collect {
+        var given = [steering.give(.cancel, "late".path)]
+        _ = isSoInTime { (try? ledger.problem(name: "late".bytes)) != .some(.none) }
+        given.append(steering.give(.retry, "late".path))
+        _ = isSoInTime { steering.give(.cancel, "stuck".path) != .notThere }
+        return given
+      }
+    }
+    let report = try pass.wait()
+    #expect(answers.all == [.done, .done])
+    #expect(report.problems.map(\.name) == ["stuck".bytes], "\(report.problems)")
+    #expect(world.text("late") == "text" && world.text("SHA256SUMS") == "a list")
+  }
+
   /// Who asks beside the pass is not told that it goes on.
   @Test func theLedgerKnowsAtOnce() throws {
     makeStuck()

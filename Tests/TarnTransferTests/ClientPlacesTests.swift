@@ -212,6 +212,37 @@ final class ClientLine {
     #expect(streams(line.takeAll()) == 64)
   }
 
+  /// A server that takes ten streams on a connection. libcurl knows only the limit of all mirrors.
+  @Test(arguments: [(1, 6, 10), (2, 6, 20), (3, 6, 30), (6, 6, 64), (1, .max, 64)] as [(Int, Int, Int)])
+  func streamsFitTheConnectionsOfTheirMirror(perHost: Int, shared: Int, most: Int) {
+    let line = StateLine(PlaceLimits(total: shared, perHost: shared, keptForSmall: 0))
+    let client = line.open(PlaceLimits(total: 12, perHost: perHost))
+    func takeAll(_ ids: Range<Int>) -> [Int] {
+      for id in ids { line.add(id, StateLine.Request("m", "a", client: client, kind: .short)) }
+      var taken: [Int] = []
+      while let next = line.take() { taken.append(next.id) }
+      return taken
+    }
+    _ = takeAll(0..<1)
+    line.heard(0, isStream: true, isNew: true)
+    line.finish(0)
+    let first = takeAll(1..<400)
+    #expect(first.count == 64)
+    for id in [11, 21, 31, 41, 51] { line.heard(id, isStream: true, isNew: true) }
+    for id in first {
+      line.heard(id, isStream: true)
+      line.finish(id)
+    }
+    let second = takeAll(400..<401)
+    #expect(second.count == most)
+    // It is a limit, not a pause.
+    for id in second {
+      line.heard(id, isStream: true)
+      line.finish(id)
+    }
+    #expect(takeAll(401..<402).count <= most + 1)
+  }
+
   @Test func withoutStreamsUnknownOnesCountAsLarge() {
     let line = ClientLine(perHost: 3, keptForSmall: 1)
     for id in 0..<3 { line.add(id, to: "a", as: .unknown) }

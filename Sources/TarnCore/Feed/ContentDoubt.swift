@@ -81,7 +81,7 @@ package struct ContentDoubt: Sendable {
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
     switch declared {
     case .text, .nothing:
-      let isPlain = hint.isEmpty && !isEnclosure && mayBePage && !FileSignature.isPacked(endings + sent)
+      let isPlain = hint.isEmpty && !isEnclosure && mayBePage && !FileSignature.isPacked([endings, sent])
       if isPlain, earlier ?? 0 == 0 { return nil }
     default: break
     }
@@ -178,13 +178,19 @@ package struct ContentDoubt: Sendable {
       .contentMismatch, "\(what) came, and no .\(Printable.escape(ending)) file begins so")
   }
 
-  /// Returns whether a body in this coding is the file as it is. A text or a signature beside a compressed file is not compressed.
+  /// Returns whether a body in this coding is the file as it is. What is beside a compressed file is not compressed, unless its ending
+  /// is not known: `a.gz.1`.
   private func isOwn(_ coding: String, _ bytes: [UInt8]) -> Bool {
-    guard FileSignature.fits(coding: coding, bytes, endings + sent) else { return false }
-    if FileSignature.isPacked([ending]) { return true }
-    let came = Opening(bytes)
-    if Self.digestEndings.contains(ending) || Self.textEndings.contains(ending) { return came.isText }
-    return !Self.signatureEndings.contains(ending) || came.kind != .archive
+    guard FileSignature.fits(coding: coding, bytes, [endings, sent]) else { return false }
+    if FileSignature.isPacked([[ending]]) { return true }
+    let isOfText =
+      Self.digestEndings.contains(ending) || Self.textEndings.contains(ending)
+      || Self.madeEndings.contains(ending) || Self.plainEndings.contains(ending) && ending != "torrent"
+    if isOfText { return Opening(bytes).isText }
+    let isKnown =
+      Self.isOfBytes(ending) || Self.plainEndings.contains(ending) || Self.signatureEndings.contains(ending)
+      || Self.besideEndings.contains(ending)
+    return !isKnown || !FileSignature.isPacked(bytes: bytes)
   }
 
   /// Returns why a body of this size is not the file; `nil` when it may be.
@@ -665,13 +671,19 @@ extension ContentDoubt {
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff",
   ]
 
+  /// `au` is none: it ends the names of hosts and zones in Australia. The feed's type tells a recording.
   private static let recordingEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts", "spx", "amr", "awb",
-    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc", "au",
+    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
+
+  /// The endings of what leads to a file, or vouches for it, beside those of signatures and digests.
+  private static let besideEndings: Set<String> = [
+    "metalink", "meta4", "zsync", "pem", "crt", "sign", "minisig", "sigstore", "p7s",
+  ]
 
   private static let digestEndings: Set<String> = [
     "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "b2", "b3", "md5sum", "sha1sum", "sha256sum",

@@ -50,6 +50,8 @@ package enum FileSignature {
     text(.archive, "LRZI"), text(.archive, "SIT!"), text(.archive, "StuffIt"), text(.archive, "LZIP"),
     text(.archive, "MSCF"), text(.archive, "0707"), text(.archive, "hsqs"), text(.archive, "-lh", at: 2),
     bytes(.archive, [0x1F, 0x8B]), bytes(.archive, [0x1F, 0x9D]), bytes(.archive, [0x1F, 0xA0]),
+    bytes(.archive, [0x1F, 0x1E]), bytes(.archive, [0x78, 0x01]), bytes(.archive, [0x78, 0x5E]),
+    bytes(.archive, [0x78, 0x9C]), bytes(.archive, [0x78, 0xDA]),
     bytes(.archive, [0x60, 0xEA]), bytes(.archive, [0x5D, 0x00, 0x00]),
     bytes(.archive, [0xD0, 0xCF, 0x11, 0xE0]), bytes(.archive, [0x04, 0x22, 0x4D, 0x18]),
     bytes(.archive, [0x02, 0x21, 0x4C, 0x18]), bytes(.archive, [0x89, 0x4C, 0x5A, 0x4F]),
@@ -159,6 +161,13 @@ extension FileSignature {
     let endings: Set<String>
     let codings: Set<String>
     let bytes: [UInt8]
+
+    /// Returns whether a name tells it. A part such as `br` is often a word: where no first bytes tell, only the last part counts.
+    ///
+    /// - Parameter name: the parts of the name behind its dots, the last one first.
+    func isTold(by name: [String]) -> Bool {
+      !endings.isDisjoint(with: bytes.isEmpty ? name.prefix(1) : name[...])
+    }
   }
 
   private static let packers: [Packer] = [
@@ -198,22 +207,31 @@ extension FileSignature {
   }
 
   /// Returns whether servers label such files as encoded: their bytes are the file. They look at each part of a name: `a.gz.asc`.
-  package static func isPacked(_ entry: Entry) -> Bool { isPacked(endings(entry.path) + sentEndings(entry)) }
+  package static func isPacked(_ entry: Entry) -> Bool { isPacked(names(entry)) }
 
-  static func isPacked(_ endings: [String]) -> Bool {
-    packers.contains { !$0.endings.isDisjoint(with: endings) }
+  /// - Parameter names: the parts of each name that the file has.
+  static func isPacked(_ names: [[String]]) -> Bool {
+    packers.contains { packer in names.contains { packer.isTold(by: $0) } }
   }
 
-  /// Returns whether a content coding is one that the name tells.
-  package static func isOwn(coding: String, of path: RelativePath) -> Bool {
-    fits(coding: coding, [], endings(path))
+  /// Returns whether these are the first bytes of a packed file.
+  static func isPacked(bytes: [UInt8]) -> Bool {
+    packers.contains { !$0.bytes.isEmpty && bytes.starts(with: $0.bytes) }
   }
 
-  /// Returns whether a content coding is one that a part of the name tells, or the bytes are what it tells, whatever the coding.
-  static func fits(coding: String, _ bytes: [UInt8], _ endings: [String]) -> Bool {
+  /// Returns whether a content coding is one that a name of the file tells.
+  package static func isOwn(coding: String, of entry: Entry) -> Bool {
+    fits(coding: coding, [], names(entry))
+  }
+
+  /// Returns the parts of the file's name, and those of the name that it has at its server.
+  private static func names(_ entry: Entry) -> [[String]] { [endings(entry.path), sentEndings(entry)] }
+
+  /// Returns whether a content coding is one that a part of a name tells, or the bytes are what it tells, whatever the coding.
+  static func fits(coding: String, _ bytes: [UInt8], _ names: [[String]]) -> Bool {
     let coding = coding.lowercased()
     return packers.contains { packer in
-      !packer.endings.isDisjoint(with: endings)
+      names.contains { packer.isTold(by: $0) }
         && (packer.codings.contains(coding) || !packer.bytes.isEmpty && bytes.starts(with: packer.bytes))
     }
   }

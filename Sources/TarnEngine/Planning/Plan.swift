@@ -62,6 +62,8 @@ struct Plan {
     var unknownSizes = 0
     /// The bytes to restore for files that existed and whose size the feed does not tell.
     var bytesAsRecorded: UInt64 = 0
+    /// The files that the actions bring back.
+    var missing = RepairPending()
     /// Entries below files that have to make way first. They are planned only if those files may go; see `admitBlocked`.
     var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
   }
@@ -105,6 +107,7 @@ struct Plan {
     let size = action.bytesToFetch
     if action.blocker == nil {
       count(action, 1)
+      work.missing = work.missing + RepairPending(action)
       bytes.planned.addSaturated(size)
       work.bytesAsRecorded.addSaturated(action.bytesRecorded)
       if action.hasUnknownSize { work.unknownSizes += 1 }
@@ -124,6 +127,7 @@ struct Plan {
   /// Removes an action from the counts, because it is decided again.
   mutating func withdraw(_ action: Action) {
     count(action, -1)
+    work.missing = work.missing - RepairPending(action)
     bytes.planned -= min(bytes.planned, action.bytesToFetch)
     work.bytesAsRecorded -= min(work.bytesAsRecorded, action.bytesRecorded)
   }

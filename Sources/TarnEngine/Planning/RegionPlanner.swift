@@ -178,15 +178,19 @@ final class RegionPlanner {
 
   // MARK: Problems that are over
 
-  /// Returns whether a problem of this repair no longer says anything of the folder: another manifest wants the entry otherwise, or
-  /// the conflict is none.
+  /// Returns whether another manifest wants the entry of this repair's problem otherwise, so that only another look tells of it.
   ///
   /// - Parameter now: the catalog of the manifest that was accepted last; `nil` when there is none.
-  func isOutdated(_ problem: Problem, at path: RelativePath, by now: (any CatalogReading)?) throws -> Bool {
+  func isSuperseded(at path: RelativePath, by now: (any CatalogReading)?) throws -> Bool {
     // A directory that could not be read is not an entry.
     guard let entry = try catalog.entry(path) else { return false }
-    guard try now?.entry(path) == entry else { return true }
-    return try problem.kind == .conflict && !isInConflict(entry)
+    return try now?.entry(path) != entry
+  }
+
+  /// Returns whether a problem of this repair is a conflict that is none any more.
+  func isOutdated(_ problem: Problem, at path: RelativePath) throws -> Bool {
+    guard problem.kind == .conflict, let entry = try catalog.entry(path) else { return false }
+    return try !isInConflict(entry)
   }
 
   private func isInConflict(_ entry: Entry) throws -> Bool {

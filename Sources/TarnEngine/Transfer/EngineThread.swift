@@ -284,7 +284,7 @@ final class EngineThread {
       if try submission.mustWait(action) || !submission.isAsSeen(action) {
         return submission.decideAgain(action)
       }
-      if submission.isUrgent, isBroughtByRepair(entry) { return }
+      if submission.isUrgent, isBroughtByRepair(entry) { return submission.countBrought(action) }
       if submission.isBlocked(action) { return }
       if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: isAgain)
@@ -496,7 +496,7 @@ final class EngineThread {
 
   /// Takes the claim's paths, one after the other.
   private func admit(_ claim: PathClaim) throws {
-    if !claim.waits { claim.paths.removeAll(where: state.isTaken) }
+    if !claim.waits { claim.leaveOutTaken(state) }
     while claim.jobs.count < claim.paths.count {
       lastJob += 1
       let path = claim.paths[claim.jobs.count]

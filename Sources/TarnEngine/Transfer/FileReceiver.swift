@@ -269,7 +269,7 @@ final class FileReceiver: DownloadReceiver {
   /// Returns whether the body has a coding that is not the file's own, and neither digest nor size shows what it makes of it.
   private func isInOtherCoding(_ head: ResponseHead) -> Bool {
     guard let coding = head.contentEncoding, check.digest == nil, check.size == nil else { return false }
-    return !FileSignature.isOwn(coding: coding, of: entry.path)
+    return !FileSignature.isOwn(coding: coding, of: entry)
   }
 
   private static func announced(_ head: ResponseHead, _ verdict: ResumeLadder.Verdict) -> UInt64? {

@@ -193,13 +193,27 @@ final class Submission {
       expectation: job.action.present.map { .present($0) } ?? .absent,
       trashName: job.action.present == nil ? "" : client.random.name(), row: row,
       displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action),
-      brought: client.repair.map { BroughtFile(repair: $0, pending: RepairPending(job.action)) })
+      brought: brought(job.action))
+  }
+
+  private func brought(_ action: Action) -> BroughtFile? {
+    client.repair.map { BroughtFile(repair: $0, pending: RepairPending(action)) }
+  }
+
+  /// Notes that a repair need not bring a file: it is in place, or another repair brings it and counts it.
+  func countBrought(_ action: Action) {
+    if let file = brought(action) { engine.countBrought(file, in: client.ledger) }
   }
 
   /// Returns whether the action newly puts an entry in place. Files that a repair restores were counted when they were first
-  /// placed.
+  /// placed, unless a pass has counted since that they are missing.
   private func countsEntry(_ action: Action) -> Bool {
-    client.countsEntries && (!isUrgent || action.kind == .fetch || action.kind == .update)
+    guard client.countsEntries, isUrgent else { return client.countsEntries }
+    return switch action.kind {
+    case .fetch, .update: true
+    case .restore, .replace: client.repair.map(engine.hasCountedAsMissing) ?? false
+    default: false
+    }
   }
 
   /// Handles a server that ignores conditions and sends the same bytes each time: the existing file is as good.
@@ -241,6 +255,7 @@ final class Submission {
           when: client.now, code: "restored", path: row.path, bytes: row.identity.size, detail: restored))
     }
     if !changes.isEmpty { try client.ledger.applyVolatile(changes) }
+    countBrought(job.action)
   }
 
   // MARK: Files that are there already

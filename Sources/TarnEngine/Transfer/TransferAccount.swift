@@ -37,6 +37,7 @@ final class TransferAccount {
   func placed(_ job: Job, _ identity: FileIdentity) {
     let (kind, isCopy) = (job.action.kind, job.checked?.isCopy == true)
     early?.forget(job.entry.path.bytes)
+    forgetCut(job.entry)
     if isCopy { counts.copied += 1 } else { count(kind) }
     bytes.published.addSaturated(identity.size)
     if job.entry.size == nil {
@@ -129,6 +130,8 @@ final class TransferAccount {
         seen: client.now))
   }
 
+  private func forgetCut(_ entry: Entry) { if failedCut == entry.path { failedCut = nil } }
+
   /// Forgets a failure that is retried, so that the status does not show it meanwhile.
   func forgetFailure(of path: RelativePath) { early?.forget(path.bytes) }
 
@@ -136,6 +139,7 @@ final class TransferAccount {
   func takeBack(_ entry: Entry, code: String, wasPaused: Bool) {
     problems.removeAll { $0.code == code && $0.name == entry.path.bytes }
     forgetFailure(of: entry.path)
+    forgetCut(entry)
     guard !wasPaused else { return counts.waiting -= 1 }
     counts.failed -= 1
     progress.change { snapshot in

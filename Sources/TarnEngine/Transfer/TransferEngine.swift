@@ -120,22 +120,23 @@ package final class TransferEngine: Sendable {
     try claiming(paths, waits: true) { _ in try body() }
   }
 
-  /// Runs `body` likewise, with those of the paths that nobody uses now.
+  /// Runs `body` likewise, with those of the paths that nobody uses now, and those where a transfer is running whose file is not
+  /// getting its name yet.
   func claimingFree<Result>(
-    _ paths: [RelativePath], _ body: ([RelativePath]) throws -> Result
+    _ paths: [RelativePath], _ body: (_ free: [RelativePath], _ transferring: [RelativePath]) throws -> Result
   ) rethrows -> Result {
-    try claiming(paths, waits: false, body)
+    try claiming(paths, waits: false) { try body($0.paths, $0.transferring) }
   }
 
   private func claiming<Result>(
-    _ paths: [RelativePath], waits: Bool, _ body: ([RelativePath]) throws -> Result
+    _ paths: [RelativePath], waits: Bool, _ body: (PathClaim) throws -> Result
   ) rethrows -> Result {
-    guard !paths.isEmpty else { return try body([]) }
     let claim = PathClaim(paths, waits: waits)
+    guard !paths.isEmpty else { return try body(claim) }
     post(.claim(claim))
     claim.granted.wait()
     defer { post(.yield(claim)) }
-    return try body(claim.paths)
+    return try body(claim)
   }
 
   /// Announces a new manifest. What urgent clients bring by an earlier one, and the new one wants otherwise, is no longer brought.
@@ -180,9 +181,22 @@ package final class TransferEngine: Sendable {
     var then = inbox.withLock { $0.bringing }
     then.count(brought)
     try ledger.apply(changes + [.fact(.repairPending, then.left.text)])
-    inbox.withLock { $0.bringing.count(brought) }
-    if repairPending != then.left.text { try recordPending(in: ledger) }
+    let isCurrent = inbox.withLock { inbox in
+      inbox.bringing.count(brought)
+      return (inbox.bringing.left.text, inbox.bringing.writes) == (then.left.text, then.writes)
+    }
+    // The changes are recorded, so nothing may have them recorded again. The next one to record mends a fact that is not.
+    if !isCurrent { try? recordPending(in: ledger) }
   }
+
+  /// Counts a file as brought that needs no bytes of this repair. The fact is for `tarn status`, so a failure does not matter.
+  func countBrought(_ file: BroughtFile, in ledger: any TransferLedger) {
+    inbox.withLock { $0.bringing.count([file]) }
+    try? recordPending(in: ledger)
+  }
+
+  /// Returns what a repair still has to bring.
+  func left(of repair: BringingRepair) -> RepairPending { inbox.withLock { $0.bringing.left(of: repair.id) } }
 
   /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is
   /// by then.
@@ -191,7 +205,23 @@ package final class TransferEngine: Sendable {
     repeat {
       recorded = repairPending
       try ledger.applyVolatile([.fact(.repairPending, recorded)])
-    } while recorded != repairPending
+    } while recorded != notePendingWritten()
+  }
+
+  /// Notes that the fact of what repairs still have to bring was written, perhaps over what another thread is counting.
+  ///
+  /// - Returns: what it is by now.
+  @discardableResult
+  func notePendingWritten() -> String? {
+    inbox.withLock { inbox in
+      inbox.bringing.writes += 1
+      return inbox.bringing.left.text
+    }
+  }
+
+  /// Returns whether the running pass has counted what a repair brings as missing.
+  func hasCountedAsMissing(_ repair: BringingRepair) -> Bool {
+    inbox.withLock { $0.bringing.isCountedAsMissing(repair.id) }
   }
 
   /// True when neither a pass nor a repair brings anything.
@@ -319,7 +349,9 @@ final class Transfers {
 /// Paths that a client claims for itself.
 final class PathClaim {
   /// The paths, sorted so that no two claims wait for each other. They belong to the engine's thread until they are granted.
-  var paths: [RelativePath]
+  private(set) var paths: [RelativePath]
+  /// The paths that were left out because a transfer is running there, whose file is not getting its name yet.
+  private(set) var transferring: [RelativePath] = []
   /// True to wait for paths that somebody uses. Otherwise they are left out.
   let waits: Bool
   let granted = Gate()
@@ -327,4 +359,10 @@ final class PathClaim {
   var jobs: [UInt64] = []
 
   init(_ paths: [RelativePath], waits: Bool) { (self.paths, self.waits) = (Set(paths).sorted(), waits) }
+
+  /// Leaves out the paths that somebody uses.
+  func leaveOutTaken(_ state: TransferState) {
+    transferring = paths.filter(state.isTransferring)
+    paths.removeAll(where: state.isTaken)
+  }
 }

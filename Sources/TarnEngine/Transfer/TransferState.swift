@@ -218,6 +218,11 @@ struct TransferState: Hashable {
   /// Returns whether a transfer or a claim uses the path.
   func isTaken(_ path: RelativePath) -> Bool { paths[path] != nil }
 
+  /// Returns whether a transfer uses the path, and its file is not getting its name.
+  func isTransferring(_ path: RelativePath) -> Bool {
+    job(at: path).map { jobs[$0]?.state != .publishing } ?? false
+  }
+
   // MARK: Beginning
 
   /// - Parameter mustBegin: true when it may not be postponed.

@@ -142,8 +142,9 @@ final class BudgetState {
   struct Entry {
     let line: Line
     let member: any BudgetMember
-    /// The kind of place it has, with its ticket and its generation among streams; `nil` while it waits.
-    var seat: (hold: Hold, ticket: CircuitBreaker.Ticket, generation: Int)?
+    /// The kind of place it has, with its ticket, its generation among streams, and the streams of its client that were running
+    /// before it; `nil` while it waits.
+    var seat: (hold: Hold, ticket: CircuitBreaker.Ticket, generation: Int, before: Int)?
   }
 
   /// How a request would be let in.
@@ -265,7 +266,7 @@ final class BudgetState {
       let ticket = guest.breaker.admit(now: now.monotonic)
     else { return nil }
     leaveLine(place, line)
-    entry.seat = (turn.hold, ticket, line.own.generation)
+    entry.seat = (turn.hold, ticket, line.own.generation, line.own.streams)
     entries[place] = entry
     count(entry, 1)
     if turn.rank != .joins {
@@ -451,6 +452,9 @@ final class BudgetState {
     guard let entry = entries[place] else { return }
     let guest = entry.line.guest
     entry.line.own.note(isStream: isStream, isNew: isNew)
+    if isStream, isNew, let seat = entry.seat, seat.hold == .stream {
+      entry.line.own.noteConnection(after: seat.before, shared: limits)
+    }
     guest.site.silent.remove(guest.mirror.name)
     guard guest.breaker.state == .halfOpen else { return }
     report(entry, .answered)

@@ -76,7 +76,8 @@ final class ClientPlaces {
 ///
 /// A place is a connection. Each request has one, but where a host speaks HTTP/2 short requests are streams. All streams at a host
 /// share one place, also where there is only one, and `StreamLimit` says how many there may be. When streams need more connections
-/// than that, libcurl opens them, up to its own limit for a host.
+/// than that, libcurl opens them, up to its own limit for a host. That is the limit of all clients, so a client with a lower one gets
+/// no more streams than fit its own connections.
 final class ClientHost {
   let client: ClientPlaces
   /// The number of waiting requests.
@@ -84,10 +85,14 @@ final class ClientHost {
   private var has = Places()
   /// The stream limit; `nil` while the host is not known to speak HTTP/2.
   private var limit: StreamLimit?
+  /// The connections that streams have opened while others were running, and the first one.
+  private var connections = 1
 
   init(_ client: ClientPlaces) { self.client = client }
 
   fileprivate var isIdle: Bool { waiting == 0 && has.requests == 0 }
+
+  var streams: Int { has.streams }
 
   private var isOpen: Bool { client.taken < client.limits.total && has.taken < client.limits.perHost }
 
@@ -116,10 +121,25 @@ final class ClientHost {
     }
   }
 
+  /// Takes the news that a stream has opened a connection. One beyond the client's own limit holds the streams at their number before.
+  ///
+  /// - Parameters:
+  ///   - before: the number of streams that were running when it was let in. They did not leave room for it.
+  ///   - shared: the limits of all clients, up to which libcurl opens connections.
+  func noteConnection(after before: Int, shared: PlaceLimits) {
+    // Without another stream there is no other connection, or it would have been used.
+    connections = before > 0 ? connections + 1 : 1
+    guard client.limits.perHost < shared.perHost, shared.perHost != .max, connections > client.limits.perHost
+    else { return }
+    limit?.hold(at: max(before, fewestStreams))
+  }
+
+  private var fewestStreams: Int { min(client.limits.total, client.limits.perHost) }
+
   /// Takes the news that the host had trouble: it gets fewer streams.
   ///
   /// - Parameter generation: the generation of the request with the trouble.
   func meetTrouble(of generation: Int) {
-    limit?.meetTrouble(of: generation, fewest: min(client.limits.total, client.limits.perHost))
+    limit?.meetTrouble(of: generation, fewest: fewestStreams)
   }
 }

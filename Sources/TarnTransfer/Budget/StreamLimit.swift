@@ -4,7 +4,8 @@
 /// halved tell of the same trouble, so each generation of streams halves it once.
 ///
 /// libcurl does not reveal the server's SETTINGS. With more streams than a connection accepts, it opens another one. Other clients
-/// use the same connections, so another one is no trouble. It only tells that this many streams suffice.
+/// use the same connections, so another one is no trouble. It only tells that this many streams suffice, and holds them there where
+/// the client may have no more connections.
 struct StreamLimit: Sendable, Equatable {
   /// How fast the number grows.
   private enum Growth {
@@ -18,6 +19,8 @@ struct StreamLimit: Sendable, Equatable {
   static let last = 256
 
   private(set) var most = first
+  /// The number that it does not outgrow.
+  private var ceiling = last
   /// The number of times that trouble has halved it.
   private(set) var generation = 0
   private var growth = Growth.withEachAnswer
@@ -32,9 +35,15 @@ struct StreamLimit: Sendable, Equatable {
   mutating func answered(isNew: Bool, running: Int) {
     if isNew { growth = .withEachRound }
     answers += 1
-    guard running >= most, most < Self.last else { return }
+    guard running >= most, most < ceiling else { return }
     guard growth == .withEachAnswer || answers >= most else { return }
     (most, answers) = (most + 1, 0)
+  }
+
+  /// Holds the number: with more streams the client would have more connections than it may.
+  mutating func hold(at count: Int) {
+    ceiling = min(ceiling, count)
+    most = min(most, ceiling)
   }
 
   /// Halves the number after trouble: 429, 5xx, or no whole answer. After REFUSED_STREAM and GOAWAY libcurl first tries new
