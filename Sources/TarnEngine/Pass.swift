@@ -211,7 +211,8 @@ package struct Pass {
       if ports.engine.history.records != before.records { record = nil }
       try self.record(report, record, over: earlier, after: lastEvent)
       // A repair may have recorded at the same time.
-      if record != nil, ports.engine.history.records != before.records { try note([.fact(.feedRecord, nil)]) }
+      report.isBesideRepairs = ports.engine.history.records != before.records
+      if record != nil, report.isBesideRepairs { try note([.fact(.feedRecord, nil)]) }
       // The problems that are shown get their number of failures.
       for index in report.problems.indices.prefix(Self.mostCounted) {
         let known = try ports.ledger.problem(name: report.problems[index].name)
@@ -423,14 +424,16 @@ package struct Pass {
   private func forgetBrought(_ folder: any FolderPort, from report: inout PassReport) throws {
     // Only a mirror that keeps a catalog has repairs.
     guard report.counts.failed + report.counts.conflict > 0, let catalog = try openCatalog() else { return }
+    let started = report.started
     var (brought, bytes) = (0, UInt64(0))
     try report.dropProblems { problem in
       guard problem.kind == .failed || problem.kind == .conflict,
         let path = try? RelativePath(problem.name), let row = try ports.ledger.row(path),
         let entry = try catalog.entry(path),
-        // Of such an entry only its server knows the version.
+        // Of such an entry only its server knows the version, so its row has to be new.
         row.isVersion(of: entry)
-          || problem.kind == .conflict && entry.digest == nil && row.fingerprint.isEmpty,
+          || problem.kind == .conflict && entry.digest == nil && row.fingerprint.isEmpty
+            && row.placed >= started,
         (try? folder.look(path))?.identity.isSame(as: row.identity) == true
       else { return false }
       brought += 1

@@ -122,7 +122,7 @@ import Testing
     let gate = hold("a", of: world)
     world.folder.delete("a".path)
     let look = try world.beginRepair([.everything])
-    world.await { world.server.urls.contains(World.host + "a") }
+    world.awaitRequest(of: "a")
     world.clock.advance(.seconds(1))
     world.folder.rename("b".path, to: "away".path)
     #expect(try world.repairBeside([itself("b")]).report.counts.failed == 1)
@@ -136,11 +136,11 @@ import Testing
     world.want("new", "text of new")
     let (fetch, restore) = (hold("new", of: world), hold("a", of: world))
     let pass = try world.begin()
-    world.await { world.server.urls.contains(World.host + "new") }
+    world.awaitRequest(of: "new")
     world.clock.advance(.seconds(1))
     world.folder.delete("a".path)
     let look = try world.beginRepair([.everything])
-    world.await { world.server.urls.contains(World.host + "a") }
+    world.awaitRequest(of: "a")
     world.clock.advance(.seconds(1))
     world.folder.write("new".path, "somebody's".bytes)
     fetch.open()

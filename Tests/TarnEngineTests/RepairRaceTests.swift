@@ -89,6 +89,43 @@ import Testing
     #expect(hasNoProblem(world))
   }
 
+  /// It was away as the pass looked, by a policy that leaves it so. Nobody has asked for its version since.
+  @Test func whatCameBackBesideAPassWasNotBrought() throws {
+    let world = try world()
+    world.policy.localChanges = .report
+    wantBare("u", "text of u", etag: "\"1\"", of: world)
+    #expect(try world.run().isInSync)
+    world.server.put(World.host + "u", "newer text of u".bytes, etag: "\"2\"")
+    world.folder.rename("u".path, to: "away".path)
+    world.want("new", "text of new")
+    let gate = hold("new", of: world)
+    world.clock.advance(.seconds(1))
+    let pass = try world.begin()
+    world.await { requests(of: "new", world) > 0 }
+    world.folder.rename("away".path, to: "u".path)
+    gate.open()
+    let report = try pass.wait()
+    #expect(!report.isInSync && report.counts.conflict == 1, "\(report.counts)")
+    // A look ends the conflict, and a pass has to ask for the version.
+    #expect(try world.repair([itself("u")]).needsPass && world.ledger.contents.problems.isEmpty)
+    #expect(try world.run().isInSync && world.text("u") == "newer text of u")
+  }
+
+  /// What is in place is counted again then.
+  @Test func aPassTellsThatARepairHasRecorded() throws {
+    let world = try world()
+    world.policy.localChanges = .report
+    world.want("new", "text of new")
+    let gate = hold("new", of: world)
+    let pass = try world.begin()
+    world.await { requests(of: "new", world) > 0 }
+    world.folder.write("a".path, "mine".bytes)
+    #expect(try world.repairBeside([itself("a")]).report.counts.conflict == 1)
+    gate.open()
+    #expect(try pass.wait().isBesideRepairs)
+    #expect(try !world.run().isBesideRepairs)
+  }
+
   /// The look has the row of before, and the bytes of the new version.
   @Test(arguments: [PassPolicy.LocalChanges.restore, .report])
   func whatAPassUpdatesIsNoLocalEdit(localChanges: PassPolicy.LocalChanges) throws {

@@ -264,10 +264,10 @@ import Testing
     world.want("new", "text of new")
     let (big, slow) = (hold("new", of: world), hold("a", of: world))
     let pass = try world.begin()
-    world.await { world.server.urls.contains(World.host + "new") }
+    world.awaitRequest(of: "new")
     world.folder.delete("a".path)
     let repair = try world.beginRepair([Region("a".path, .itself)])
-    world.await { world.server.urls.contains(World.host + "a") }
+    world.awaitRequest(of: "a")
     var document = try status(world)
     #expect(document.entries.current == 1 && document.entries.pending == 2, "\(document.entries)")
     #expect(document.bytes.pending == 20, "\(document.bytes)")
@@ -287,11 +287,11 @@ import Testing
     let slow = hold("a", of: world)
     world.folder.delete("a".path)
     let repair = try world.beginRepair([Region("a".path, .itself)])
-    world.await { world.server.urls.contains(World.host + "a") }
+    world.awaitRequest(of: "a", number: 2)
     world.want("new", "text of new")
     let big = hold("new", of: world)
     let pass = try world.beginBeside()
-    world.await { world.server.urls.contains(World.host + "new") }
+    world.awaitRequest(of: "new")
     #expect(try status(world).entries.current == 1)
     slow.open()
     #expect(try repair.wait().report.counts.restored == 1)
@@ -312,10 +312,10 @@ import Testing
     world.want("new", "text of new")
     let (big, slow) = (hold("new", of: world), hold("p", of: world))
     let pass = try world.begin()
-    world.await { world.server.urls.contains(World.host + "new") }
+    world.awaitRequest(of: "new")
     world.folder.delete("p".path)
     let repair = try world.beginRepair([Region("p".path, .itself)])
-    world.await { world.server.urls.contains(World.host + "p") }
+    world.awaitRequest(of: "p")
     #expect(try status(world).entries.current == 2)
     slow.open()
     #expect(try repair.wait().report.counts.fetched == 1)
@@ -330,9 +330,9 @@ import Testing
     let gates = ["a", "b"].map { hold($0, of: world) }
     for name in ["a", "b"] { world.folder.delete(name.path) }
     let first = try world.beginRepair([Region("a".path, .itself)])
-    world.await { world.server.urls.contains(World.host + "a") }
+    world.awaitRequest(of: "a", number: 2)
     let second = try world.beginRepair(["a", "b"].map { Region($0.path, .itself) })
-    world.await { world.server.urls.contains(World.host + "b") }
+    world.awaitRequest(of: "b", number: 2)
     #expect(world.ledger.contents.facts[.repairPending] == "2 18")
     for gate in gates { gate.open() }
     for repair in [first, second] { _ = try repair.wait() }

@@ -301,6 +301,11 @@ extension Agent {
     watchIfMissing(name)
   }
 
+  /// Notes that repairs have recorded beside a pass: only a look at everything counts what is in place then.
+  func wantCount(_ name: String) {
+    shared.withLock { $0.watched[name]?.book.wantCount(now: parts.clock.monotonic()) }
+  }
+
   /// Watches a folder that was missing. The first pass makes it, and it may change before the watch would be
   /// tried again.
   func watchIfMissing(_ name: String) {

@@ -327,6 +327,7 @@ package final class Agent: Sendable {
         approveBefore(name, stop: work.stop)
         let outcome = pass.run()
         if outcome.hasScanned { looked(name, since: since) }
+        if outcome.wantsCount { wantCount(name) }
         ended(name, run, outcome)
       }
     } catch {

@@ -30,6 +30,8 @@ struct RunOutcome: Sendable {
   var words: PassWords?
   /// True when it examined the whole folder.
   var hasScanned = false
+  /// True when what is in place has to be counted: repairs recorded meanwhile.
+  var wantsCount = false
   /// True when it learned what is wanted.
   var hasReadFeed = false
 
@@ -38,6 +40,7 @@ struct RunOutcome: Sendable {
     let words = PassWords(report)
     self.words = words
     hasScanned = !report.isFolderUnseen && !report.wasStopped
+    wantsCount = report.isBesideRepairs
     hasReadFeed = !report.wasStopped
     hints.freshFor = report.refreshSeconds
     message = words.inSync

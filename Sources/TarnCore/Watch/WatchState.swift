@@ -297,7 +297,8 @@ package struct WatchState: Sendable {
     looked(now: now, random: random)
   }
 
-  private mutating func wantCount(now: Instant) {
+  /// Tells that what is in place has to be counted anew, by a look at everything.
+  package mutating func wantCount(now: Instant) {
     let pause = max(Self.leastCount, (lastWhole ?? .zero) * 20)
     nextCount = min(nextCount ?? .distantFuture, max(now, lastCount + pause))
   }

@@ -232,6 +232,8 @@ final class RegionPlanner {
       case .action(let action) where action.kind == .revalidate: finding.refusal == nil && problem.isOfFolder
       default: false
       }
+    // The pass that met the problem did not ask the server.
+    if isOver, case .action = finding.decision { (findings.isUnsettled, findings.wantsNew) = (true, true) }
     if isOver { findings.settled.insert(name) } else { findings.settled.remove(name) }
   }
 

@@ -178,6 +178,8 @@ package struct PassReport: Sendable {
   package var isPlan = false
   /// True when it ended early on request. Fetched bytes are kept and will be resumed.
   package var wasStopped = false
+  /// True when a repair recorded something meanwhile, which `counts` may not have.
+  package var isBesideRepairs = false
 
   package init(feed: String, folder: String, started: Timestamp) {
     (self.feed, self.folder) = (feed, folder)

@@ -58,10 +58,11 @@ enum SharedCause {
     DownloadFailure.Code(rawValue: code).map(ofHosts.contains) ?? false
   }
 
-  /// Returns a message without the URL of the file at its beginning.
+  /// Returns a message without the URL of the file at its beginning, and without the number of its HTTP/2 stream.
   static func withoutURL(_ message: String) -> String {
     let words = message.split(separator: ": ", maxSplits: 1)
-    return words.count == 2 && words[0].contains("://") ? String(words[1]) : message
+    let cause = words.count == 2 && words[0].contains("://") ? String(words[1]) : message
+    return cause.replacing(/HTTP\/2 stream \d+/, with: "HTTP/2 stream")
   }
 
   static func of(_ problem: Problem) -> String? { of(code: problem.code, message: problem.message) }

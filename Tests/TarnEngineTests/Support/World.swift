@@ -302,6 +302,11 @@ final class World {
     #expect(isSo != nil, "waited in vain", sourceLocation: sourceLocation)
   }
 
+  /// - Parameter number: how many requests for it the server has seen then; that of an earlier pass counts.
+  func awaitRequest(of name: String, number: Int = 1, sourceLocation: SourceLocation = #_sourceLocation) {
+    self.await({ self.server.urls.count { $0 == World.host + name } >= number }, sourceLocation: sourceLocation)
+  }
+
   private func hearNews(_ onRequest: (@Sendable (DownloadRequest) -> Void)?) {
     server.onRequest { [news] request in
       onRequest?(request)
