@@ -430,7 +430,7 @@ package struct Pass {
         let entry = try catalog.entry(path),
         // Of such an entry only its server knows the version.
         row.isVersion(of: entry)
-          || problem.kind == .conflict && entry.digest == nil && row.fingerprint.isEmpty,
+          || problem.kind == .conflict && entry.digest == nil && row.isOfUnknownVersion,
         (try? folder.look(path))?.identity.isSame(as: row.identity) == true
       else { return false }
       brought += 1

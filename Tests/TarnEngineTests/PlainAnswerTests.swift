@@ -103,6 +103,54 @@ import Testing
     #expect(world.server.requests.isEmpty)
   }
 
+  /// The server no longer has the page, and the file is in place.
+  @Test(arguments: [403, 404, 410, 500]) func aPageThatItsServerDropsStays(status: Int) throws {
+    let world = world()
+    add(world, "a.doc")
+    world.server.answer(World.host + "a.doc", answer(Self.page.bytes, "text/html"))
+    #expect(try world.run().isInSync)
+    for _ in 0..<2 {
+      world.server.answer(World.host + "a.doc", FakeAnswer(status: status))
+      let report = try world.run()
+      #expect(report.isInSync && report.counts.inPlace == 1, "\(report.problems)")
+      #expect(world.server.requests.count == 1 && world.text("a.doc") == Self.page)
+    }
+    world.server.answer(World.host + "a.doc", answer("{\\rtf1 good}".bytes, Self.typed))
+    #expect(try world.run().isInSync)
+    #expect(world.text("a.doc") == "{\\rtf1 good}")
+  }
+
+  /// Each answer has another number in it.
+  @Test func aPageThatDiffersEachTimeIsNoNewVersion() throws {
+    let world = world()
+    add(world, "a.doc")
+    for number in 0..<3 {
+      world.server.answer(World.host + "a.doc", answer("<html>\(number)</html>".bytes, "text/html"))
+      let report = try world.run()
+      #expect(report.isInSync && report.counts.updated == 0)
+      #expect(world.text("a.doc") == "<html>0</html>")
+    }
+  }
+
+  /// A 304 tells no type.
+  @Test(arguments: [typed, "text/html"]) func aFreshFileIsAskedForUntilItRests(_ type: String) throws {
+    let world = world()
+    let sent = world.clock.time
+    world.add(
+      Entry(
+        path: "a.doc".path, modified: sent, sources: [Source(url: World.host + "a.doc")],
+        listing: ContentDoubt.enclosure))
+    var answer = answer(type == Self.typed ? [0xD0, 0xCF, 0x11, 0xE0, 0, 1] : Self.page.bytes, type)
+    (answer.etag, answer.sent) = ("\"1\"", sent)
+    world.server.answer(World.host + "a.doc", answer)
+    #expect(try world.run().isInSync)
+    world.clock.advance(.seconds(60))
+    for isFirst in [true, false] {
+      #expect(try world.run().isInSync)
+      #expect(world.server.requests.count == (isFirst || type == "text/html" ? 1 : 0))
+    }
+  }
+
   @Test(
     arguments: [
       ("a.img", long, "text/plain"), ("a.bin", long, "text/plain"), ("a.gz", long, "text/plain"),

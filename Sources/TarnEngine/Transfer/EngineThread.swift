@@ -638,7 +638,7 @@ final class EngineThread {
     let (submission, account) = (job.submission, job.submission.account)
     account.progress.forget(job.id)
     switch ending {
-    case .placed, .unchanged: break
+    case .placed, .unchanged: submission.leavePartial(job)
     case .stale: submission.decideAgain(job.action)
     case .failed:
       submission.leavePartial(job)
@@ -706,7 +706,9 @@ final class EngineThread {
       job.checked = Job.Checked(sealed: sealed, head: head, isCopy: false)
       return .checked
     case .seal: return .whole
-    case .unchanged: return nil
+    case .unchanged,
+      .exhausted where job.isInPlace, .fail where job.isInPlace:
+      return nil
     case .ask(let told):
       if let told { tellRetry(job, told, seconds: 0) }
       return .again
