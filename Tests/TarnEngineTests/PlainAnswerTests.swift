@@ -103,6 +103,27 @@ import Testing
     #expect(world.server.requests.isEmpty)
   }
 
+  /// XHTML is XML, and the author of the feed may have counted the bytes.
+  @Test func aPageThatIsTheFileIsTaken() throws {
+    let book = "<?xml version=\"1.0\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\"></html>"
+    let titled = "<title>x</title>"
+    for (name, hint, body, type, isTaken) in [
+      ("a.xml", ContentHint(), book, "application/xhtml+xml", true),
+      ("a.xml", ContentHint(mediaType: "application/xml".bytes), book, "application/xhtml+xml", true),
+      ("a.xml", ContentHint(length: UInt64(titled.utf8.count)), titled, "text/html", true),
+      ("a.xml", ContentHint(length: 90_000), titled, "text/html", false),
+      ("a.json", ContentHint(), book, "application/xhtml+xml", false),
+    ] {
+      for listing in ["1", "enclosure"] {
+        let world = world()
+        add(world, name, listing: listing, hint)
+        world.server.answer(World.host + name, answer(body.bytes, type))
+        #expect(
+          try world.run().problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]), "\(name) \(hint)")
+      }
+    }
+  }
+
   /// The server no longer has the page, and the file is in place.
   @Test(arguments: [403, 404, 410, 500]) func aPageThatItsServerDropsStays(status: Int) throws {
     let world = world()

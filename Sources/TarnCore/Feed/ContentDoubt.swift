@@ -120,13 +120,15 @@ package struct ContentDoubt: Sendable {
     case .other where isAgreed(contentType):
       // Feed and server agree, as for an Excel table that is a web page.
       why = nil
-    case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
+    // A length of the feed may vouch at the end.
+    case _
+    where isForeignPage(came, contentType) && (hint.length == nil || !Self.plainEndings.contains(ending)),
       .binary where came.isMarkup || came.isJSON || came.isPointer,
       .digest where came.isMarkup || came.isJSON || Self.isHTML(contentType) && !came.hasDigest,
       .signature where came.isMarkup,
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
-      why = "\(Self.came(contentType)) came, which does not match the file's name or its declared type"
+      why = Self.mismatch(contentType)
     // A shorter text is judged at its end.
     case _ where opening.count >= Self.opening && isUnvouchedText(came, size: nil):
       why = textCame(contentType)
@@ -136,6 +138,12 @@ package struct ContentDoubt: Sendable {
       FolderFailure(
         .contentMismatch, "\($0): a login page, or an error of the server? The next pass asks again")
     }
+  }
+
+  /// Returns whether a web page came for what is none by its name. XHTML is XML, too.
+  private func isForeignPage(_ came: Opening, _ contentType: String?) -> Bool {
+    guard !mayBePage, came.isPage, Self.isHTML(contentType) else { return false }
+    return ending != "xml" || Self.mediaType(contentType) == "text/html"
   }
 
   /// Returns whether feed and server name the same type, and it says something.
@@ -224,6 +232,7 @@ package struct ContentDoubt: Sendable {
         + "its declared type does not fit"
     }
     guard !isWantedDrawing(came, contentType) else { return nil }
+    if isForeignPage(came, contentType) { return Self.mismatch(contentType) }
     // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     if isTiny, !opening.isEmpty, let few = doubt(ofFew: size, opening, contentType) { return few }
@@ -747,6 +756,10 @@ extension ContentDoubt {
     isHTML(contentType)
       ? "a web page (\(shown(contentType)))"
       : "\(isText || Self.isText(contentType) ? "a text" : "something") (\(shown(contentType)))"
+  }
+
+  private static func mismatch(_ contentType: String?) -> String {
+    "\(came(contentType)) came, which does not match the file's name or its declared type"
   }
 
   private static func shown(_ contentType: String?) -> String {
