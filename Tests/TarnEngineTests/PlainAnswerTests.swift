@@ -124,6 +124,30 @@ import Testing
     }
   }
 
+  @Test func aTextUnderAnEndingOfBytesIsTaken() throws {
+    for (name, line) in [
+      ("a.fbx", "; FBX 7.3.0 project file\n"), ("a.orc", "sr = 44100\ninstr 1\n"),
+      ("a.sys", "FILES = 30\r\n"), ("a.hdf", "NCSA text\n"), ("a.bin", "@0000\n12 34 56 78\n"),
+      ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\n"), ("a.img", "# u-boot\nbootcmd=run x\n"),
+      ("a.img", "bootcmd=run x\n"), ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
+    ] {
+      for count in [1, 90] {
+        let world = world()
+        add(world, name)
+        let body = String(repeating: line, count: count)
+        world.server.answer(World.host + name, answer(body.bytes, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(name) \(report.problems)")
+      }
+    }
+    for text in ["ServiceTemporarilyUnavailable\n", "Error 503: a=1\n", "@ all: no\n"] {
+      let world = world()
+      add(world, "a.img")
+      world.server.answer(World.host + "a.img", answer(text.bytes, "text/plain"))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(text)")
+    }
+  }
+
   /// The server no longer has the page, and the file is in place.
   @Test(arguments: [403, 404, 410, 500]) func aPageThatItsServerDropsStays(status: Int) throws {
     let world = world()

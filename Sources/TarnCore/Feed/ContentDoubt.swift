@@ -502,13 +502,20 @@ private struct Opening {
   /// True for the line that names the program to run a script.
   var isScript: Bool { text.starts(with: "#!".utf8) }
 
-  /// True for firmware in letters: records of Intel or Motorola.
+  /// True for bytes in letters: records of Intel or Motorola, an address of TI-TXT, Base64, or the settings of a boot loader.
   var isRecords: Bool {
-    let start = text.prefix(9)
-    guard start.count == 9, start.first == UInt8(ascii: ":") || start.first == UInt8(ascii: "S") else {
-      return false
-    }
-    return start.dropFirst().allSatisfy { $0.hexDigitValue != nil }
+    let line = text.prefix { $0 != 0x0A && $0 != 0x0D }
+    let rest = line.dropFirst()
+    func isHex(_ bytes: ArraySlice<UInt8>) -> Bool { bytes.allSatisfy { $0.hexDigitValue != nil } }
+    if line.first == UInt8(ascii: "#") { return true }
+    if line.first == UInt8(ascii: "@"), !rest.isEmpty, isHex(rest) { return true }
+    let isOfRecords = line.first == UInt8(ascii: ":") || line.first == UInt8(ascii: "S")
+    if isOfRecords, rest.count >= 8, isHex(rest.prefix(8)) { return true }
+    let name = line.prefix { $0.isASCIIDigit || $0.isASCIILetter || $0 == UInt8(ascii: "_") }
+    if !name.isEmpty, line.dropFirst(name.count).first == UInt8(ascii: "=") { return true }
+    // A message of one word has no digits.
+    return line.count >= 24 && line.contains(where: \.isASCIIDigit)
+      && line.allSatisfy { $0.isASCIIDigit || $0.isASCIILetter || "+/=".utf8.contains($0) }
   }
 
   /// True for kinds of files whose beginning may look like a text.
@@ -729,8 +736,11 @@ extension ContentDoubt {
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",
   ])
 
-  /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers.
-  private static let mixedEndings: Set<String> = ["vmdk", "raw", "snap", "so", "ts", "nc", "run", "pkg"]
+  /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers, scenes,
+  /// orchestras of Csound, settings of DOS.
+  private static let mixedEndings: Set<String> = [
+    "vmdk", "raw", "snap", "so", "ts", "nc", "run", "pkg", "fbx", "orc", "sys", "hdf",
+  ]
 
   fileprivate static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()
