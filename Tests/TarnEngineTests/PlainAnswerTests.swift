@@ -201,6 +201,9 @@ import Testing
       ("a.img", long, "text/plain"), ("a.bin", long, "text/plain"), ("a.gz", long, "text/plain"),
       ("a.ko", long, typed), ("a.lz4", long, "text/plain"), ("a.raw", error, "text/plain"),
       ("a.snap", #"{"error":"no"}"#, "application/json"), ("a.raw", "", typed), ("a.mka", page, "text/html"),
+      ("a.raw", long, "text/plain"), ("a.snap", longer, "text/plain"), ("a.db", "", typed),
+      ("a.dat", #"{"error":"no"}"#, "application/json"), ("a.sqlite3", error, "text/plain"),
+      ("noend", page, "text/html"), ("noend", "", typed), ("a.img", longer, "text/plain"),
       ("a.db", page, "text/html"), ("a.rom", page + String(repeating: "<p>x</p>", count: 400), "text/html"),
     ])
   func anEarlierCopyStays(_ name: String, _ body: String, _ type: String) throws {
@@ -214,13 +217,15 @@ import Testing
     #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
   }
 
+  private static let longer = String(repeating: long, count: 4)
   private static let long = String(repeating: "Too many requests from your address. ", count: 80)
 
   /// Sources become short, and a page may have any ending.
   @Test func anEarlierTextMayBecomeShort() throws {
     for (name, body, type) in [
       ("a.ts", "export * from './b'", "text/plain"),
-      ("a.cfm", Self.page + Self.long + Self.long, "text/html"),
+      ("a.cfm", Self.page + Self.long + Self.long, "text/html"), ("a.db", "$TTL", "text/plain"),
+      ("a.raw", Self.error, "text/plain"), ("a.img", Self.error, "text/plain"),
     ] {
       let world = world()
       add(world, name, listing: "1")
@@ -230,6 +235,17 @@ import Testing
       world.server.answer(World.host + name, answer(body.bytes, type))
       #expect(try world.run().isInSync, "\(name)")
     }
+  }
+
+  /// What somebody else wrote in its place tells nothing of the file.
+  @Test func aTextReplacesTheEditOfAUser() throws {
+    let world = world()
+    add(world, "noend", listing: "1")
+    world.server.answer(World.host + "noend", answer(Self.error.bytes, "text/plain"))
+    #expect(try world.run().isInSync)
+    world.folder.write("noend".path, Self.blob)
+    #expect(try world.run().isInSync)
+    #expect(world.text("noend") == Self.error)
   }
 
   /// Servers look at each part of a name.

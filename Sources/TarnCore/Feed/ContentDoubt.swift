@@ -203,9 +203,12 @@ package struct ContentDoubt: Sendable {
 
   /// Returns why a body of this size is not the file; `nil` when it may be.
   ///
-  /// - Parameter opening: the first bytes of the body; empty where an earlier exchange brought them.
+  /// - Parameters:
+  ///   - opening: the first bytes of the body; empty where an earlier exchange brought them.
+  ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called for texts only.
   package func doubt(
-    size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil
+    size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil,
+    before: () -> [UInt8]? = { nil }
   ) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
@@ -214,7 +217,9 @@ package struct ContentDoubt: Sendable {
           + "\(Units.grouped(sizes.lowerBound)) to \(Units.grouped(sizes.upperBound))")
     }
     return doubt(beginning: opening, contentType, coding, size: size)
-      ?? doubt(ofDeclared: size, opening, contentType).map { FolderFailure(.contentMismatch, $0) }
+      ?? (doubt(ofDeclared: size, opening, contentType)
+      ?? doubt(replacing: size, opening, contentType, before))
+      .map { FolderFailure(.contentMismatch, $0) }
   }
 
   private func doubt(
@@ -251,12 +256,12 @@ package struct ContentDoubt: Sendable {
           || !opening.isEmpty && isUnvouchedText(came, size: size)
       // A file that was unpacked on the way is not taken for a page, and is not shorter.
       case .other:
-        !opening.isEmpty && (isUnvouchedText(came, size: size) || isReplaced(size, by: came, contentType))
+        !opening.isEmpty && isUnvouchedText(came, size: size)
           || isAnotherText && (isPacked || isNamedBinary)
           || isText
             && (isShort || Self.isHTML(contentType)
               || hint.length == nil && isTiny && Self.isAnswer(contentType))
-      case .nothing: isText && isShort || !opening.isEmpty && isReplaced(size, by: came, contentType)
+      case .nothing: isText && isShort
       case .text, .digest, .signature: false
       }
     guard isDoubted else { return nil }
@@ -332,13 +337,24 @@ package struct ContentDoubt: Sendable {
     return !ending.isEmpty && !Self.madeEndings.contains(ending)
   }
 
-  /// Returns whether a text came in the place of a far larger file that is none by its name, or a page in the place of one whose
-  /// ending is not known. The records of firmware in letters are told by their first bytes.
-  private func isReplaced(_ size: UInt64, by came: Opening, _ contentType: String?) -> Bool {
-    guard let earlier, size < earlier / 20, came.isText, !came.isRecords, !came.isScript else { return false }
-    if isNamedBinary { return true }
-    if isMixed { return size < Self.leastMedia }
-    return isOfUnknownEnding && came.isPage && Self.isHTML(contentType)
+  /// Returns why a text, or nothing, does not replace a larger file whose bytes are no text. Where those are not known, the name tells.
+  /// The records of firmware in letters are told by their first bytes.
+  private func doubt(
+    replacing size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?,
+    _ before: () -> [UInt8]?
+  ) -> String? {
+    guard let earlier, size < earlier, size != hint.length, hint.sizes == nil else { return nil }
+    switch declared {
+    case .other, .nothing: break
+    case .media, .binary, .digest, .signature, .text: return nil
+    }
+    let came = Opening(opening)
+    let mayBeFile = hasMagic(came) || came.isRecords || came.kind != nil || isWantedDrawing(came, contentType)
+    guard size == 0 || !opening.isEmpty && came.isText && !came.isScript && !mayBeFile else { return nil }
+    guard before().map({ !Opening($0).isText }) ?? isNamedBinary else { return nil }
+    let what = size == 0 ? "nothing" : Self.came(contentType, isText: true)
+    return
+      "\(what) (\(Units.count(size, "byte"))) came in the place of \(Units.count(earlier, "byte")) that are no text"
   }
 
   /// Returns whether it is a drawing in SVG, which a recording or a document never is.
