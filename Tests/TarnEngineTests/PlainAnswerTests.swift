@@ -60,6 +60,37 @@ import Testing
     }
   }
 
+  /// The address has no ending, or one that tells nothing, and Tarn makes the name from the type.
+  @Test(
+    arguments: [
+      ("t.gz", "application/gzip", gzip), ("t.bin", "application/x-bzip2", "BZh91AY&SY\u{0}\u{1}".bytes),
+      ("t.bin", "application/x-xz", [0xFD] + "7zXZ\u{0}".bytes), ("t.bin", "application/x-gtar", gzip),
+      ("t.bin", "application/x-msdos-program", "MZ\u{0}\u{3}".bytes),
+      ("t.bin", "application/x-sqlite3", "SQLite format 3\u{0}\u{1}".bytes),
+    ] as [(String, String, [UInt8])])
+  func aPlainErrorIsNoFileOfABinaryType(_ name: String, _ type: String, _ good: [UInt8]) throws {
+    for sent in ["a.tar.gz/download", "123", "get.php?id=1", "v1.2"] {
+      for text in [Self.error, String(repeating: Self.error, count: 90)] {
+        let world = world()
+        add(world, name, sent: sent, ContentHint(mediaType: type.bytes))
+        world.server.answer(World.host + sent, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(sent)")
+        #expect(world.files.isEmpty)
+        world.server.answer(World.host + sent, answer(good, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(sent) \(report.problems)")
+      }
+    }
+  }
+
+  /// Tables of endings call them programs.
+  @Test func aScriptOfDOSIsTaken() throws {
+    let world = world()
+    add(world, "t.bat", ContentHint(mediaType: "application/x-msdos-program".bytes))
+    world.server.answer(World.host + "t.bat", answer("@echo off\r\n".bytes, "text/plain"))
+    #expect(try world.run().isInSync)
+  }
+
   /// `bin` is Tarn's own word for what it does not know, and a server may unpack a file on the way.
   @Test func aTextUnderANameThatTellsNothingIsTaken() throws {
     for (name, sent, type) in [
