@@ -698,7 +698,7 @@ final class EngineThread {
     }
   }
 
-  /// - Returns: the answer; `nil` when the file in place is the server's version.
+  /// - Returns: the answer; `nil` when the file in place is the server's version, or stays although its server no longer has it.
   private func answer(_ step: Attempts.Step, _ job: Job) -> TransferState.Answer? {
     switch step {
     case .publish(let partial, let sealed, let head):
