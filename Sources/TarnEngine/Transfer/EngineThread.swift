@@ -680,7 +680,7 @@ final class EngineThread {
       job.attempts.interrupt(end)
       return try perform(state.answered(job.id, .cancelled))
     }
-    let step = job.attempts.next(after: end, received: received)
+    let step = job.next(after: end, received: received)
     if job.attempts.discards {
       job.partial?.discard()
       job.partial = nil
@@ -698,7 +698,7 @@ final class EngineThread {
     }
   }
 
-  /// - Returns: the answer; `nil` when the file in place is the server's version, or stays although its server no longer has it.
+  /// - Returns: the answer; `nil` when the file in place is the server's version.
   private func answer(_ step: Attempts.Step, _ job: Job) -> TransferState.Answer? {
     switch step {
     case .publish(let partial, let sealed, let head):
@@ -706,9 +706,7 @@ final class EngineThread {
       job.checked = Job.Checked(sealed: sealed, head: head, isCopy: false)
       return .checked
     case .seal: return .whole
-    case .unchanged,
-      .exhausted where job.isInPlace, .fail where job.isInPlace:
-      return nil
+    case .unchanged: return nil
     case .ask(let told):
       if let told { tellRetry(job, told, seconds: 0) }
       return .again

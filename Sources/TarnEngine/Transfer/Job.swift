@@ -46,8 +46,14 @@ final class Job {
 
   /// True for a file of a window that is in place and is only asked for again. When that fails, it stays: a window tells of no other
   /// version, and a server need not keep what it has sent.
-  var isInPlace: Bool {
+  private var isInPlace: Bool {
     action.kind == .revalidate && entry.listing.elementsEqual(ContentDoubt.enclosure)
+  }
+
+  /// Returns the consequence of an answer.
+  func next(after end: JobEnd, received: UInt64) -> Attempts.Step {
+    let step = attempts.next(after: end, received: received)
+    return isInPlace && step.isFailure ? .unchanged : step
   }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
