@@ -432,7 +432,7 @@ package struct Pass {
         let entry = try catalog.entry(path),
         // Of such an entry only its server knows the version, so its row has to be new.
         row.isVersion(of: entry)
-          || problem.kind == .conflict && entry.digest == nil && row.fingerprint.isEmpty
+          || problem.kind == .conflict && entry.digest == nil && row.isOfUnknownVersion
             && row.placed >= started,
         (try? folder.look(path))?.identity.isSame(as: row.identity) == true
       else { return false }

@@ -60,6 +60,37 @@ import Testing
     }
   }
 
+  /// The address has no ending, or one that tells nothing, and Tarn makes the name from the type.
+  @Test(
+    arguments: [
+      ("t.gz", "application/gzip", gzip), ("t.bin", "application/x-bzip2", "BZh91AY&SY\u{0}\u{1}".bytes),
+      ("t.bin", "application/x-xz", [0xFD] + "7zXZ\u{0}".bytes), ("t.bin", "application/x-gtar", gzip),
+      ("t.bin", "application/x-msdos-program", "MZ\u{0}\u{3}".bytes),
+      ("t.bin", "application/x-sqlite3", "SQLite format 3\u{0}\u{1}".bytes),
+    ] as [(String, String, [UInt8])])
+  func aPlainErrorIsNoFileOfABinaryType(_ name: String, _ type: String, _ good: [UInt8]) throws {
+    for sent in ["a.tar.gz/download", "123", "get.php?id=1", "v1.2"] {
+      for text in [Self.error, String(repeating: Self.error, count: 90)] {
+        let world = world()
+        add(world, name, sent: sent, ContentHint(mediaType: type.bytes))
+        world.server.answer(World.host + sent, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(sent)")
+        #expect(world.files.isEmpty)
+        world.server.answer(World.host + sent, answer(good, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(sent) \(report.problems)")
+      }
+    }
+  }
+
+  /// Tables of endings call them programs.
+  @Test func aScriptOfDOSIsTaken() throws {
+    let world = world()
+    add(world, "t.bat", ContentHint(mediaType: "application/x-msdos-program".bytes))
+    world.server.answer(World.host + "t.bat", answer("@echo off\r\n".bytes, "text/plain"))
+    #expect(try world.run().isInSync)
+  }
+
   /// `bin` is Tarn's own word for what it does not know, and a server may unpack a file on the way.
   @Test func aTextUnderANameThatTellsNothingIsTaken() throws {
     for (name, sent, type) in [
@@ -103,11 +134,107 @@ import Testing
     #expect(world.server.requests.isEmpty)
   }
 
+  /// XHTML is XML, and the author of the feed may have counted the bytes.
+  @Test func aPageThatIsTheFileIsTaken() throws {
+    let book = "<?xml version=\"1.0\"?>\n<html xmlns=\"http://www.w3.org/1999/xhtml\"></html>"
+    let titled = "<title>x</title>"
+    for (name, hint, body, type, isTaken) in [
+      ("a.xml", ContentHint(), book, "application/xhtml+xml", true),
+      ("a.xml", ContentHint(mediaType: "application/xml".bytes), book, "application/xhtml+xml", true),
+      ("a.xml", ContentHint(length: UInt64(titled.utf8.count)), titled, "text/html", true),
+      ("a.xml", ContentHint(length: 90_000), titled, "text/html", false),
+      ("a.json", ContentHint(), book, "application/xhtml+xml", false),
+    ] {
+      for listing in ["1", "enclosure"] {
+        let world = world()
+        add(world, name, listing: listing, hint)
+        world.server.answer(World.host + name, answer(body.bytes, type))
+        #expect(
+          try world.run().problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]), "\(name) \(hint)")
+      }
+    }
+  }
+
+  @Test func aTextUnderAnEndingOfBytesIsTaken() throws {
+    for (name, line) in [
+      ("a.fbx", "; FBX 7.3.0 project file\n"), ("a.orc", "sr = 44100\ninstr 1\n"),
+      ("a.sys", "FILES = 30\r\n"), ("a.hdf", "NCSA text\n"), ("a.bin", "@0000\n12 34 56 78\n"),
+      ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\n"), ("a.img", "# u-boot\nbootcmd=run x\n"),
+      ("a.img", "bootcmd=run x\n"), ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
+    ] {
+      for count in [1, 90] {
+        let world = world()
+        add(world, name)
+        let body = String(repeating: line, count: count)
+        world.server.answer(World.host + name, answer(body.bytes, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(name) \(report.problems)")
+      }
+    }
+    for text in ["ServiceTemporarilyUnavailable\n", "Error 503: a=1\n", "@ all: no\n"] {
+      let world = world()
+      add(world, "a.img")
+      world.server.answer(World.host + "a.img", answer(text.bytes, "text/plain"))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(text)")
+    }
+  }
+
+  /// The server no longer has the page, and the file is in place.
+  @Test(arguments: [403, 404, 410, 500]) func aPageThatItsServerDropsStays(status: Int) throws {
+    let world = world()
+    add(world, "a.doc")
+    world.server.answer(World.host + "a.doc", answer(Self.page.bytes, "text/html"))
+    #expect(try world.run().isInSync)
+    for _ in 0..<2 {
+      world.server.answer(World.host + "a.doc", FakeAnswer(status: status))
+      let report = try world.run()
+      #expect(report.isInSync && report.counts.inPlace == 1, "\(report.problems)")
+      #expect(world.server.requests.count == 1 && world.text("a.doc") == Self.page)
+    }
+    world.server.answer(World.host + "a.doc", answer("{\\rtf1 good}".bytes, Self.typed))
+    #expect(try world.run().isInSync)
+    #expect(world.text("a.doc") == "{\\rtf1 good}")
+  }
+
+  /// Each answer has another number in it.
+  @Test func aPageThatDiffersEachTimeIsNoNewVersion() throws {
+    let world = world()
+    add(world, "a.doc")
+    for number in 0..<3 {
+      world.server.answer(World.host + "a.doc", answer("<html>\(number)</html>".bytes, "text/html"))
+      let report = try world.run()
+      #expect(report.isInSync && report.counts.updated == 0)
+      #expect(world.text("a.doc") == "<html>0</html>")
+    }
+  }
+
+  /// A 304 tells no type.
+  @Test(arguments: [typed, "text/html"]) func aFreshFileIsAskedForUntilItRests(_ type: String) throws {
+    let world = world()
+    let sent = world.clock.time
+    world.add(
+      Entry(
+        path: "a.doc".path, modified: sent, sources: [Source(url: World.host + "a.doc")],
+        listing: ContentDoubt.enclosure))
+    var answer = answer(type == Self.typed ? [0xD0, 0xCF, 0x11, 0xE0, 0, 1] : Self.page.bytes, type)
+    (answer.etag, answer.sent) = ("\"1\"", sent)
+    world.server.answer(World.host + "a.doc", answer)
+    #expect(try world.run().isInSync)
+    world.clock.advance(.seconds(60))
+    for isFirst in [true, false] {
+      #expect(try world.run().isInSync)
+      #expect(world.server.requests.count == (isFirst || type == "text/html" ? 1 : 0))
+    }
+  }
+
   @Test(
     arguments: [
       ("a.img", long, "text/plain"), ("a.bin", long, "text/plain"), ("a.gz", long, "text/plain"),
       ("a.ko", long, typed), ("a.lz4", long, "text/plain"), ("a.raw", error, "text/plain"),
       ("a.snap", #"{"error":"no"}"#, "application/json"), ("a.raw", "", typed), ("a.mka", page, "text/html"),
+      ("a.raw", long, "text/plain"), ("a.snap", longer, "text/plain"), ("a.db", "", typed),
+      ("a.dat", #"{"error":"no"}"#, "application/json"), ("a.sqlite3", error, "text/plain"),
+      ("noend", page, "text/html"), ("noend", "", typed), ("a.img", longer, "text/plain"),
       ("a.db", page, "text/html"), ("a.rom", page + String(repeating: "<p>x</p>", count: 400), "text/html"),
     ])
   func anEarlierCopyStays(_ name: String, _ body: String, _ type: String) throws {
@@ -121,13 +248,15 @@ import Testing
     #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
   }
 
+  private static let longer = String(repeating: long, count: 4)
   private static let long = String(repeating: "Too many requests from your address. ", count: 80)
 
   /// Sources become short, and a page may have any ending.
   @Test func anEarlierTextMayBecomeShort() throws {
     for (name, body, type) in [
       ("a.ts", "export * from './b'", "text/plain"),
-      ("a.cfm", Self.page + Self.long + Self.long, "text/html"),
+      ("a.cfm", Self.page + Self.long + Self.long, "text/html"), ("a.db", "$TTL", "text/plain"),
+      ("a.raw", Self.error, "text/plain"), ("a.img", Self.error, "text/plain"),
     ] {
       let world = world()
       add(world, name, listing: "1")
@@ -137,6 +266,17 @@ import Testing
       world.server.answer(World.host + name, answer(body.bytes, type))
       #expect(try world.run().isInSync, "\(name)")
     }
+  }
+
+  /// What somebody else wrote in its place tells nothing of the file.
+  @Test func aTextReplacesTheEditOfAUser() throws {
+    let world = world()
+    add(world, "noend", listing: "1")
+    world.server.answer(World.host + "noend", answer(Self.error.bytes, "text/plain"))
+    #expect(try world.run().isInSync)
+    world.folder.write("noend".path, Self.blob)
+    #expect(try world.run().isInSync)
+    #expect(world.text("noend") == Self.error)
   }
 
   /// Servers look at each part of a name.

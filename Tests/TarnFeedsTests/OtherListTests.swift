@@ -54,6 +54,16 @@ import Testing
     for cut in cutsThatPassForWhole(Self.hashdeep) { #expect(bytes[cut - 1] == 0x0A) }
   }
 
+  /// What is left of its last row is no part of the name before.
+  @Test func aListOfHashdeepThatIsCutInARowIsNone() {
+    let whole = "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n1,\(Self.md5),a\n"
+    for rest in ["3", "3600,", "3600,\(Self.md5.prefix(20))", "3600,\(Self.md5),"] {
+      let outcome = parse(whole + rest)
+      #expect(outcome.failure?.code == "feed-truncated" && outcome.failure?.line == 4, "\(rest)")
+      #expect(outcome.codes.isEmpty)
+    }
+  }
+
   @Test func refusesRowsOfHashdeep() {
     let head = "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n"
     let outcome = parse(

@@ -61,6 +61,8 @@ import Testing
       "line feeds"
     ),
     ("https://a.example/1\rhttps://a.example/2\r", "CR alone", "line feeds"),
+    ("https://a.example/1\rhttps://a.example/2\nhttps://a.example/3\n", "CR alone", "line feeds"),
+    ("# list\nhttps://a.example/1\rhttps://a.example/2\n", "CR alone", "line feeds"),
     (
       "\(String(repeating: "ab", count: 20))\tHEAD\n\(String(repeating: "cd", count: 20))\trefs/heads/main\n",
       "Git repository", "URL list"

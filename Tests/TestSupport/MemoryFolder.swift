@@ -61,6 +61,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     return found.map { (hashing.digest(algorithm, of: $0.bytes), $0.identity) }
   }
 
+  package func opening(of path: RelativePath, most: Int) -> [UInt8]? {
+    reading { $0.reachable(path)?.regular.map { Array($0.bytes.prefix(most)) } }
+  }
+
   // MARK: Partial files
 
   package func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile {

@@ -76,8 +76,7 @@ package struct ContentDoubt: Sendable {
     self.hint = hint
     mayBePage = Self.mayBePage(entry, ending, hint)
     isPacked =
-      Self.packedEndings.contains(ending)
-      || hint.mediaType.map { Self.packedTypes.contains(String(decoding: $0, as: UTF8.self)) } == true
+      Self.packedEndings.contains(ending) || hint.mediaType.map(Self.isPackedType) == true
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
     switch declared {
     case .text, .nothing:
@@ -120,15 +119,17 @@ package struct ContentDoubt: Sendable {
     case .other where isAgreed(contentType):
       // Feed and server agree, as for an Excel table that is a web page.
       why = nil
-    case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
+    // A length of the feed may vouch at the end.
+    case _
+    where isForeignPage(came, contentType) && (hint.length == nil || !Self.plainEndings.contains(ending)),
       .binary where came.isMarkup || came.isJSON || came.isPointer,
       .digest where came.isMarkup || came.isJSON || Self.isHTML(contentType) && !came.hasDigest,
       .signature where came.isMarkup,
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
-      why = "\(Self.came(contentType)) came, which does not match the file's name or its declared type"
+      why = Self.mismatch(contentType)
     // A shorter text is judged at its end.
-    case _ where opening.count >= Self.opening && isUnvouchedText(came, size: nil):
+    case _ where opening.count >= Self.opening && isUnvouchedText(came, contentType, size: nil):
       why = textCame(contentType)
     default: why = nil
     }
@@ -136,6 +137,12 @@ package struct ContentDoubt: Sendable {
       FolderFailure(
         .contentMismatch, "\($0): a login page, or an error of the server? The next pass asks again")
     }
+  }
+
+  /// Returns whether a web page came for what is none by its name. XHTML is XML, too.
+  private func isForeignPage(_ came: Opening, _ contentType: String?) -> Bool {
+    guard !mayBePage, came.isPage, Self.isHTML(contentType) else { return false }
+    return ending != "xml" || Self.mediaType(contentType) == "text/html"
   }
 
   /// Returns whether feed and server name the same type, and it says something.
@@ -195,9 +202,12 @@ package struct ContentDoubt: Sendable {
 
   /// Returns why a body of this size is not the file; `nil` when it may be.
   ///
-  /// - Parameter opening: the first bytes of the body; empty where an earlier exchange brought them.
+  /// - Parameters:
+  ///   - opening: the first bytes of the body; empty where an earlier exchange brought them.
+  ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called for texts only.
   package func doubt(
-    size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil
+    size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil,
+    before: () -> [UInt8]? = { nil }
   ) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
@@ -206,7 +216,9 @@ package struct ContentDoubt: Sendable {
           + "\(Units.grouped(sizes.lowerBound)) to \(Units.grouped(sizes.upperBound))")
     }
     return doubt(beginning: opening, contentType, coding, size: size)
-      ?? doubt(ofDeclared: size, opening, contentType).map { FolderFailure(.contentMismatch, $0) }
+      ?? (doubt(ofDeclared: size, opening, contentType)
+      ?? doubt(replacing: size, opening, contentType, before))
+      .map { FolderFailure(.contentMismatch, $0) }
   }
 
   private func doubt(
@@ -224,6 +236,7 @@ package struct ContentDoubt: Sendable {
         + "its declared type does not fit"
     }
     guard !isWantedDrawing(came, contentType) else { return nil }
+    if isForeignPage(came, contentType) { return Self.mismatch(contentType) }
     // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     if isTiny, !opening.isEmpty, let few = doubt(ofFew: size, opening, contentType) { return few }
@@ -239,15 +252,15 @@ package struct ContentDoubt: Sendable {
       switch declared {
       case .media, .binary:
         isText || isAnotherText || looksLikeText && isTiny && isShort
-          || !opening.isEmpty && isUnvouchedText(came, size: size)
+          || !opening.isEmpty && isUnvouchedText(came, contentType, size: size)
       // A file that was unpacked on the way is not taken for a page, and is not shorter.
       case .other:
-        !opening.isEmpty && (isUnvouchedText(came, size: size) || isReplaced(size, by: came, contentType))
+        !opening.isEmpty && isUnvouchedText(came, contentType, size: size)
           || isAnotherText && (isPacked || isNamedBinary)
           || isText
             && (isShort || Self.isHTML(contentType)
               || hint.length == nil && isTiny && Self.isAnswer(contentType))
-      case .nothing: isText && isShort || !opening.isEmpty && isReplaced(size, by: came, contentType)
+      case .nothing: isText && isShort
       case .text, .digest, .signature: false
       }
     guard isDoubted else { return nil }
@@ -263,8 +276,8 @@ package struct ContentDoubt: Sendable {
   /// hardly by half. A name such as `a.m3u` stands for a text, whatever its type.
   ///
   /// - Parameter size: the size of the body; `nil` while more may follow.
-  private func isUnvouchedText(_ came: Opening, size: UInt64?) -> Bool {
-    guard isMediaOrBinary || isPackedByType || isBytesOfWindow && !came.isRecords, came.isText,
+  private func isUnvouchedText(_ came: Opening, _ contentType: String?, size: UInt64?) -> Bool {
+    guard isMediaOrBinary || isPackedByType(contentType) || isBytesOfWindow && !came.isRecords, came.isText,
       hint.sizes == nil
     else { return false }
     guard !Self.plainEndings.contains(ending), !Self.textEndings.contains(ending) else { return false }
@@ -323,13 +336,24 @@ package struct ContentDoubt: Sendable {
     return !ending.isEmpty && !Self.madeEndings.contains(ending)
   }
 
-  /// Returns whether a text came in the place of a far larger file that is none by its name, or a page in the place of one whose
-  /// ending is not known. The records of firmware in letters are told by their first bytes.
-  private func isReplaced(_ size: UInt64, by came: Opening, _ contentType: String?) -> Bool {
-    guard let earlier, size < earlier / 20, came.isText, !came.isRecords, !came.isScript else { return false }
-    if isNamedBinary { return true }
-    if isMixed { return size < Self.leastMedia }
-    return isOfUnknownEnding && came.isPage && Self.isHTML(contentType)
+  /// Returns why a text, or nothing, does not replace a larger file whose bytes are no text. Where those are not known, the name tells.
+  /// The records of firmware in letters are told by their first bytes.
+  private func doubt(
+    replacing size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?,
+    _ before: () -> [UInt8]?
+  ) -> String? {
+    guard let earlier, size < earlier, size != hint.length, hint.sizes == nil else { return nil }
+    switch declared {
+    case .other, .nothing: break
+    case .media, .binary, .digest, .signature, .text: return nil
+    }
+    let came = Opening(opening)
+    let mayBeFile = hasMagic(came) || came.isRecords || came.kind != nil || isWantedDrawing(came, contentType)
+    guard size == 0 || !opening.isEmpty && came.isText && !came.isScript && !mayBeFile else { return nil }
+    guard before().map({ !Opening($0).isText }) ?? isNamedBinary else { return nil }
+    let what = size == 0 ? "nothing" : Self.came(contentType, isText: true)
+    return
+      "\(what) (\(Units.count(size, "byte"))) came in the place of \(Units.count(earlier, "byte")) that are no text"
   }
 
   /// Returns whether it is a drawing in SVG, which a recording or a document never is.
@@ -343,8 +367,15 @@ package struct ContentDoubt: Sendable {
       || came.isScript && ["jar", "war"].contains(ending)
   }
 
-  /// True where only the feed's type tells that the file is compressed.
-  private var isPackedByType: Bool { isPacked && ending.isEmpty }
+  /// Returns whether the feed's type tells that the file is compressed, and the name does not tell more: in a window Tarn makes it from
+  /// the type. A text that the server names as one of a kind was unpacked on the way.
+  private func isPackedByType(_ contentType: String?) -> Bool {
+    if isPacked, ending.isEmpty { return true }
+    let came = Self.mediaType(contentType)
+    let isUnpacked = came.hasPrefix("text/") && came != "text/plain" && came != "text/html"
+    return isEnclosure && hint.mediaType.map(Self.isPackedType) == true && !isUnpacked
+      && (ending == "bin" || Self.packedEndings.contains(ending))
+  }
 
   private func textCame(_ contentType: String?) -> String {
     let what = "\(Self.came(contentType, isText: true)) came where the feed "
@@ -410,148 +441,6 @@ package struct ContentDoubt: Sendable {
   private var nothingCame: String {
     let length = hint.length.map { " of \(Units.count($0, "byte"))" } ?? ""
     return "nothing came (0 bytes) where the feed has a file\(length)"
-  }
-}
-
-/// What the first bytes of a body show, whatever it is called.
-private struct Opening {
-  /// The bytes without what may precede a document, and without the zeros of UTF-16.
-  private let text: [UInt8]
-  /// The bytes as they came.
-  private let raw: [UInt8]
-  /// True when there is no byte that texts do not have.
-  let isText: Bool
-
-  init(_ bytes: some Collection<UInt8>) {
-    var bytes = Array(bytes.prefix(ContentDoubt.opening))
-    raw = bytes
-    if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
-      bytes = bytes.dropFirst(2).filter { $0 != 0 }
-    } else if Self.isWide(bytes) {
-      bytes = bytes.filter { $0 != 0 }
-    } else if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
-      bytes.removeFirst(3)
-    }
-    text = Array(bytes.drop { Self.isBlank($0) })
-    isText = Self.isText(bytes)
-  }
-
-  /// Recognises UTF-16 without a byte order mark: every other byte is zero, as for ASCII text.
-  private static func isWide(_ bytes: [UInt8]) -> Bool {
-    guard bytes.count >= 8 else { return false }
-    return [0, 1].contains { zero in
-      bytes.indices.prefix(64).allSatisfy { (bytes[$0] == 0) == ($0 % 2 == zero) }
-    }
-  }
-
-  /// True for `<` and a byte that may follow it in a document.
-  var isMarkup: Bool {
-    // Other bytes may begin this way as well.
-    guard isText, text.first == UInt8(ascii: "<"), text.count > 1 else { return false }
-    return text[1] == UInt8(ascii: "!") || text[1] == UInt8(ascii: "?")
-      || (0x61...0x7A).contains(text[1] | 0x20)
-  }
-
-  /// Returns whether this is an SVG drawing that the server declares as one, whatever its name.
-  func isDrawing(_ contentType: String?) -> Bool {
-    isMarkup && !isPage && ContentDoubt.mediaType(contentType) == "image/svg+xml"
-  }
-
-  /// True for `<Error>`, the answer of stores of the S3 kind.
-  var isErrorDocument: Bool { start.hasPrefix("<error") }
-
-  /// True for a Git LFS pointer, which stands in a repository for a file that is kept elsewhere.
-  var isPointer: Bool { text.starts(with: "version https://git-lfs".utf8) }
-
-  /// The first words behind comments, in lower case.
-  private var start: String {
-    var rest = text[...]
-    while let end = Self.commentEnd(of: rest) { rest = rest[end...].drop { Self.isBlank($0) } }
-    return String(decoding: rest.prefix(16), as: UTF8.self).lowercased()
-  }
-
-  /// True for a web page, by its first words; comments may precede them.
-  var isPage: Bool {
-    guard isText else { return false }
-    let start = start
-    return start.hasPrefix("<!doctype html")
-      || Self.pageElements.contains { name in
-        guard start.hasPrefix("<\(name)") else { return false }
-        // `<metadata>` is not one of these.
-        return !(start.dropFirst(name.utf8.count + 1).first?.isLetter ?? false)
-      }
-  }
-
-  /// True for MIDI notes, of which a few bytes may be the whole file.
-  var isMIDI: Bool { text.starts(with: "MThd".utf8) }
-
-  var kind: FileSignature.Kind? { FileSignature.kind(of: raw) ?? FileSignature.kind(of: text) }
-
-  /// True for a PDF or PostScript document, which other bytes may precede.
-  var isDocument: Bool { FileSignature.mayBe(.document, raw) }
-
-  /// True for the line that names the program to run a script.
-  var isScript: Bool { text.starts(with: "#!".utf8) }
-
-  /// True for firmware in letters: records of Intel or Motorola.
-  var isRecords: Bool {
-    let start = text.prefix(9)
-    guard start.count == 9, start.first == UInt8(ascii: ":") || start.first == UInt8(ascii: "S") else {
-      return false
-    }
-    return start.dropFirst().allSatisfy { $0.hexDigitValue != nil }
-  }
-
-  /// True for kinds of files whose beginning may look like a text.
-  var hasMagic: Bool { Self.magics.contains { text.starts(with: $0.utf8) } }
-
-  /// Heads that pass for texts. `FileSignature` tells the kinds of those that are no other file's by chance.
-  private static let magics = [
-    "%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>",
-    // FITS, Y4M, Radiance, xfig and VirtualBox have heads of text.
-    "SIMPLE  =", "YUV4MPEG2", "#?RADIANCE", "#?RGBE", "#FIG ", "<<< ", "#!AMR", "#!SILK",
-  ]
-
-  /// True when the text contains a digest in hexadecimal.
-  var hasDigest: Bool {
-    var length = 0
-    for byte in text {
-      length = byte.hexDigitValue != nil ? length + 1 : 0
-      if length == 32 { return true }
-    }
-    return false
-  }
-
-  /// The elements that pages begin with, also pages that a program writes without a head.
-  private static let pageElements = [
-    "html", "head", "body", "title", "meta", "link", "style", "script", "base", "center", "h1", "h2", "h3",
-    "p", "b", "br", "hr", "div", "font", "form", "table", "frameset", "iframe", "a href", "noscript",
-  ]
-
-  /// Returns the index behind the comment, or the XML declaration, that stands first; `nil` where there is none.
-  private static func commentEnd(of text: ArraySlice<UInt8>) -> Int? {
-    for (start, end) in [("<!--", "-->"), ("<?xml", "?>")] where text.starts(with: start.utf8) {
-      let end = Array(end.utf8)
-      return text.indices.first { text[$0...].starts(with: end) }.map { $0 + end.count }
-    }
-    return nil
-  }
-
-  /// True for a JSON object or list.
-  var isJSON: Bool {
-    guard isText else { return false }
-    let solid = text.lazy.filter { !Self.isBlank($0) }.prefix(2)
-    return ["{\"", "{}", "[{", "[\"", "[]", "[["].contains { solid.elementsEqual($0.utf8) }
-  }
-
-  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-
-  /// Returns whether there are no control characters: UTF-8, or an eight-bit code page. A short message in ASCII may have one.
-  private static func isText(_ bytes: [UInt8]) -> Bool {
-    let controls = bytes.lazy.filter { !($0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B) }.prefix(2)
-      .count
-    if controls == 0 { return true }
-    return controls == 1 && (8..<ContentDoubt.opening).contains(bytes.count) && bytes.allSatisfy { $0 < 0x7F }
   }
 }
 
@@ -658,6 +547,10 @@ extension ContentDoubt {
     "application/vnd.debian.binary-package", "application/x-debian-package",
     "application/vnd.android.package-archive",
     "application/x-msdownload", "application/x-apple-diskimage", "application/vnd.apache.parquet",
+    "application/x-gtar", "application/x-gtar-compressed", "application/x-compressed-tar",
+    "application/x-msdos-program", "application/x-dosexec", "application/vnd.microsoft.portable-executable",
+    "application/x-msi", "application/vnd.ms-cab-compressed", "application/x-shockwave-flash",
+    "application/x-sqlite3", "application/vnd.sqlite3",
   ]
 
   private static let binaryEndings = recordingEndings.union(pictureEndings).union(FileSignature.archives)
@@ -695,7 +588,7 @@ extension ContentDoubt {
     "txt", "text", "md", "rst", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
     "gpx",
     "kml", "svg", "csv", "tsv", "log", "nfo", "mht", "hta", "m3u", "m3u8", "pls", "sh", "conf", "ini", "toml",
-    "yaml", "yml", "css", "js",
+    "yaml", "yml", "css", "js", "bat", "cmd",
   ]
 
   /// Returns whether the name is like `README`.
@@ -707,6 +600,10 @@ extension ContentDoubt {
   private static let packedEndings: Set<String> = [
     "gz", "bz2", "xz", "zst", "lz4", "lzma", "lz", "lzo", "br", "z",
   ]
+
+  private static func isPackedType(_ type: [UInt8]) -> Bool {
+    packedTypes.contains(String(decoding: type, as: UTF8.self))
+  }
 
   private static let packedTypes: Set<String> = [
     "application/gzip", "application/x-gzip", "application/x-bzip2", "application/x-bzip", "application/x-xz",
@@ -720,10 +617,13 @@ extension ContentDoubt {
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",
   ])
 
-  /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers.
-  private static let mixedEndings: Set<String> = ["vmdk", "raw", "snap", "so", "ts", "nc", "run", "pkg"]
+  /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers, scenes,
+  /// orchestras of Csound, settings of DOS.
+  private static let mixedEndings: Set<String> = [
+    "vmdk", "raw", "snap", "so", "ts", "nc", "run", "pkg", "fbx", "orc", "sys", "hdf",
+  ]
 
-  fileprivate static func mediaType(_ contentType: String?) -> String {
+  static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()
     return String(type.filter { $0 != " " && $0 != "\t" })
   }
@@ -747,6 +647,10 @@ extension ContentDoubt {
     isHTML(contentType)
       ? "a web page (\(shown(contentType)))"
       : "\(isText || Self.isText(contentType) ? "a text" : "something") (\(shown(contentType)))"
+  }
+
+  private static func mismatch(_ contentType: String?) -> String {
+    "\(came(contentType)) came, which does not match the file's name or its declared type"
   }
 
   private static func shown(_ contentType: String?) -> String {

@@ -131,8 +131,7 @@ package struct Planner: Sendable {
       guard same != row.digest else { return .current }
       return .action(action(.update, entry, present: row.identity, row: row))
     }
-    // For a row without a fingerprint, only the server knows whether it is the version that was fetched.
-    if !entry.hasFingerprint || row.fingerprint.isEmpty {
+    if !entry.hasFingerprint || row.isOfUnknownVersion {
       return .action(action(.revalidate, entry, present: row.identity, row: row))
     }
     if entry.fingerprint == row.fingerprint { return .current }

@@ -165,6 +165,10 @@ package protocol PartialFile: AnyObject, Sendable {
   func discard()
 }
 
+extension TransferFolder {
+  package func opening(of path: RelativePath, most: Int) -> [UInt8]? { nil }
+}
+
 extension FolderPort {
   /// A new, empty file with a name in `partial/`.
   package func makePartial() throws(FolderFailure) -> any PartialFile {
@@ -290,6 +294,8 @@ package protocol TransferFolder: FolderLooking {
   func copyPartial(
     of path: RelativePath, expected: FileIdentity, check: ContentCheck
   ) throws(FolderFailure) -> (any PartialFile)?
+  /// Returns at most so many first bytes of a regular file; `nil` when they cannot be read.
+  func opening(of path: RelativePath, most: Int) -> [UInt8]?
   /// Returns the disk bytes of a partial file, including the room reserved for it; 0 when it is gone.
   func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64
   func removePartial(_ name: String) throws(FolderFailure)

@@ -113,6 +113,15 @@ extension Row {
 }
 
 extension Row {
+  /// The fingerprint of a page that may not be the file. No entry has such a one.
+  package static let unsure = Array("page".utf8)
+
+  /// True for a page that may not be the file.
+  package var isUnsure: Bool { fingerprint == Self.unsure }
+
+  /// True when only the server knows whether it is the version that was fetched.
+  package var isOfUnknownVersion: Bool { fingerprint.isEmpty || isUnsure }
+
   /// Returns whether the recorded version is the wanted one, as far as that can be told without asking the server.
   package func isVersion(of entry: Entry) -> Bool {
     entry.digests.isEmpty

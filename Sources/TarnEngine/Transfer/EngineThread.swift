@@ -638,7 +638,7 @@ final class EngineThread {
     let (submission, account) = (job.submission, job.submission.account)
     account.progress.forget(job.id)
     switch ending {
-    case .placed, .unchanged: break
+    case .placed, .unchanged: submission.leavePartial(job)
     case .stale: submission.decideAgain(job.action)
     case .failed:
       submission.leavePartial(job)
@@ -680,7 +680,7 @@ final class EngineThread {
       job.attempts.interrupt(end)
       return try perform(state.answered(job.id, .cancelled))
     }
-    let step = job.attempts.next(after: end, received: received)
+    let step = job.next(after: end, received: received)
     if job.attempts.discards {
       job.partial?.discard()
       job.partial = nil

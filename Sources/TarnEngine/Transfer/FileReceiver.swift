@@ -97,7 +97,9 @@ final class FileReceiver: DownloadReceiver {
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
     check = job.check
-    doubt = ContentDoubt(job.entry, replacing: job.action.present?.size)
+    // What a user wrote in its place tells nothing of the file.
+    let isRecorded = job.action.kind == .update || job.action.kind == .revalidate
+    doubt = ContentDoubt(job.entry, replacing: isRecorded ? job.action.present?.size : nil)
     url = job.attempts.url
     rung = job.attempts.rung
     self.context = context
@@ -432,7 +434,8 @@ final class FileReceiver: DownloadReceiver {
       }
       if let doubt = doubt?.doubt(
         size: partial.length, opening: state.opening, contentType: head.contentType,
-        coding: head.contentEncoding)
+        coding: head.contentEncoding,
+        before: { context.client.folder.opening(of: entry.path, most: ContentDoubt.opening) })
       {
         return .folder(doubt, partial, nil)
       }

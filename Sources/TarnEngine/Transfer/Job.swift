@@ -44,6 +44,18 @@ final class Job {
     attempts.keepsWithoutRoom = submission.client.keepsFailed
   }
 
+  /// True for a file of a window that is in place and is only asked for again. When that fails, it stays: a window tells of no other
+  /// version, and a server need not keep what it has sent.
+  private var isInPlace: Bool {
+    action.kind == .revalidate && entry.listing.elementsEqual(ContentDoubt.enclosure)
+  }
+
+  /// Returns the consequence of an answer.
+  func next(after end: JobEnd, received: UInt64) -> Attempts.Step {
+    let step = attempts.next(after: end, received: received)
+    return isInPlace && step.isFailure ? .unchanged : step
+  }
+
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
 
   private static let largestOfOneLane: UInt64 = 64 << 10

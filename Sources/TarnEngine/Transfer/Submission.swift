@@ -216,34 +216,40 @@ final class Submission {
     }
   }
 
-  /// Handles a server that ignores conditions and sends the same bytes each time: the existing file is as good.
+  /// Handles a server that ignores conditions and sends the same bytes each time: the existing file is as good. So is an unsure page
+  /// for one of its size: programs write a time or a number into each.
   ///
   /// - Returns: its row, updated from the response; `nil` when the files differ, or the existing one is gone.
   func sameAsBefore(_ job: Job, _ checked: Job.Checked) -> Row? {
     guard [.revalidate, .update].contains(job.action.kind), var row = job.action.row,
-      row.digest == checked.sealed.digest, row.lastModified == checked.head?.lastModified,
+      row.digest == checked.sealed.digest || isLikePage(row, job, checked),
+      row.lastModified == checked.head?.lastModified,
       (job.entry.modified ?? row.identity.modified).seconds == row.identity.modified.seconds,
       let present = try? folder.look(row.path), row.identity.isSame(as: present.identity)
     else { return nil }
-    row.etag = checked.head?.etag
+    if row.digest == checked.sealed.digest { row.etag = checked.head?.etag }
     return row
   }
 
-  /// Returns the fingerprint. It is empty while the version could not be told from one a moment later, or a page came that may not
-  /// be the file, so that the next pass asks for it again.
+  private func isLikePage(_ row: Row, _ job: Job, _ checked: Job.Checked) -> Bool {
+    row.isUnsure && row.identity.size == checked.sealed.identity.size
+      && ContentDoubt.isUnsure(job.entry, checked.head?.contentType)
+  }
+
+  /// Returns the fingerprint. While the version could not be told from one a moment later, it is empty. After a page that may not be
+  /// the file, it says so. In both cases the next pass asks for it again.
   private func fingerprint(_ job: Job, sent: Timestamp?, type: String?) -> [UInt8] {
-    guard job.entry.isUnsettled(at: sent ?? client.now) || ContentDoubt.isUnsure(job.entry, type) else {
-      return job.entry.fingerprint
-    }
+    let isUnsure = ContentDoubt.isUnsure(job.entry, type)
+    guard job.entry.isUnsettled(at: sent ?? client.now) || isUnsure else { return job.entry.fingerprint }
     account.noteUnsettled()
-    return []
+    return isUnsure ? Row.unsure : []
   }
 
   /// Records that the existing file is the server's version. Only the ledger changes, with what the listing and the server say now.
   func confirm(_ row: Row, _ job: Job) throws {
     var row = row
     // A 304 tells no type: what was a page still is one.
-    let type = job.checked?.head?.contentType ?? (row.fingerprint.isEmpty ? "text/html" : nil)
+    let type = job.checked?.head?.contentType ?? (row.isUnsure ? "text/html" : nil)
     row.fingerprint = fingerprint(job, sent: nil, type: type)
     let restored = restoreMode(of: &row)
     // Without this, each pass would hash a file that somebody touched.

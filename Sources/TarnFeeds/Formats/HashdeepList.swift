@@ -15,7 +15,7 @@ struct HashdeepList: FeedFormat {
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var reading = HashdeepReading(context: context)
     while let (raw, isEnded) = try input.readLine() {
-      try reading.read(ListedFile.withoutReturns(raw), number: input.line, sink: sink)
+      try reading.read(ListedFile.withoutReturns(raw), number: input.line, isEnded: isEnded, sink: sink)
       if !isEnded { reading.noteCut(at: input.line) }
     }
     try reading.flush(to: sink)
@@ -67,7 +67,7 @@ private struct HashdeepReading {
     pending?.mayBeCut = true
   }
 
-  mutating func read(_ line: ArraySlice<UInt8>, number: Int, sink: FeedSink) throws {
+  mutating func read(_ line: ArraySlice<UInt8>, number: Int, isEnded: Bool, sink: FeedSink) throws {
     if line.begins(with: "%%%% ") {
       try flush(to: sink)
       try header(trimmed(line.dropFirst(5)), number: number)
@@ -77,6 +77,10 @@ private struct HashdeepReading {
     } else if let row = row(line) {
       try flush(to: sink)
       pending = row
+    } else if !isEnded, !line.allSatisfy(isBlank) {
+      // It is the beginning of a row rather than the rest of a name.
+      throw FeedFailure(
+        code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
     } else if let count = pending?.name.count, count + line.count < FeedInput.maximumLine {
       pending?.name.append(0x0A)
       pending?.name += line

@@ -7,7 +7,7 @@ struct UnrecognisedText {
   private let lines: [[UInt8]]
   private let allLines: [ArraySlice<UInt8>]
   private let name: [UInt8]
-  /// True when only CR parts the lines.
+  /// True when CR alone parts the first lines.
   private let isOfOldMac: Bool
 
   /// - Parameter name: the name of the document.
@@ -15,7 +15,7 @@ struct UnrecognisedText {
     allLines = head.split(separator: 0x0A)
     lines = allLines.lazy.map { trimmed($0) }.filter { !$0.isEmpty }.prefix(Self.mostLines).map { $0 }
     self.name = name
-    isOfOldMac = !head.contains(0x0A) && trimmed(head).contains(0x0D)
+    isOfOldMac = lines.first { $0.first != UInt8(ascii: "#") || $0.contains(0x0D) }?.contains(0x0D) ?? false
   }
 
   /// The kind by the first line.
