@@ -440,7 +440,8 @@ import Testing
     let path = RelativePath(task: 1)
     let row = PartialRow(
       path: path, name: ".tarn-s-1.part", url: "https://h/a", etag: "\"1\"", lastModified: nil, total: 9,
-      digest: Digest(.sha256, padding: [1]), fingerprint: [], durable: 3, bootID: "boot")
+      digest: Digest(.sha256, padding: [1]), fingerprint: [], durable: 3, bootID: "boot",
+      answered: "https://cdn/a")
     try ledger.applyVolatile([.partial(row)])
     #expect(try ledger.partial(path) == row && ledger.partials(in: Region(path, .itself)) == [row])
     #expect(try ledger.hasPartials())
