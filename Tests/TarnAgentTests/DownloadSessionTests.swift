@@ -493,6 +493,23 @@ import Testing
     #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"b\"")
   }
 
+  /// One name that is led to another file in time, such as that of the latest version. A signature is no other file.
+  @Test(arguments: [("http://c/1?signature=2", "first"), ("http://c/2", "second")])
+  func aFileIsUnchangedWhereItCameFrom(_ second: String, _ expected: String) throws {
+    var answer = FakeAnswer(etag: "\"1\"", body: Array("first".utf8))
+    answer.finalURL = "http://c/1?signature=1"
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.finish(task)
+    (answer.finalURL, answer.body) = (second, Array("second".utf8))
+    bench.answer("a", answer)
+    try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == expected && bench.files == ["a"])
+    let conditions = bench.asked.withLock { $0.map(\.ifNoneMatch) }
+    #expect(conditions == (expected == "first" ? [nil, "\"1\""] : [nil, "\"1\"", nil]))
+  }
+
   /// Two queries may be of two files, which a date does not tell apart.
   @Test func aDateIsThatOfOneURL() throws {
     bench.answer("a", dated(2, "old"))

@@ -42,6 +42,7 @@ final class Job {
     self.lane = lane
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
     attempts.keepsWithoutRoom = submission.client.keepsFailed
+    attempts.knownURL = submission.client.requestOptions.knownURL
   }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
@@ -68,6 +69,7 @@ final class Job {
   func beginAnew() {
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
     attempts.keepsWithoutRoom = submission.client.keepsFailed
+    attempts.knownURL = submission.client.requestOptions.knownURL
     (failure, isRefusedByKernel) = (nil, false)
   }
 }
