@@ -205,6 +205,14 @@ import Testing
     #expect(ResumeLadder.judge(head, rung: .fromZero, known: known, url: Self.url) == expected)
   }
 
+  @Test(arguments: [(nil, 1000), (900, 1000), (1004, 1004)] as [(UInt64?, UInt64)])
+  func aLongerFileHasItsOwnLength(_ length: UInt64?, _ expected: UInt64) {
+    var head = ResponseHead(status: 200, url: Self.url)
+    (head.contentLength, head.etag) = (length, "\"e\"")
+    let known = Self.known(kept: 0, etag: "\"e\"", total: 1000)
+    #expect(ResumeLadder.total(head, known: known, url: Self.url) == expected)
+  }
+
   /// Two files that a redirect leads to in turn may have one ETag. A digest tells them apart in the end.
   @Test(
     arguments: [

@@ -233,6 +233,18 @@ import Testing
     #expect(world.text("a") == long)
   }
 
+  /// The server keeps the ETag of a file that grows.
+  @Test(arguments: [true, false]) func aFileThatHasGrownIsTakenAtOnce(hasLength: Bool) throws {
+    let longer = Self.text + "more"
+    var answer = FakeAnswer(etag: "\"1\"", body: longer.bytes)
+    answer.hasLength = hasLength
+    let world = world(.nothing, answer)
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == longer)
+    #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+  }
+
   private func led(to url: String, _ answer: FakeAnswer) -> FakeAnswer {
     var answer = answer
     answer.finalURL = url

@@ -116,7 +116,8 @@ package enum ResumeLadder {
     guard head.contentEncoding == nil else { return nil }
     guard let known, known.url == url, !validators(head, known).isEmpty, sameVersion(head, known, url: url)
     else { return nil }
-    return known.total
+    // A longer file is another version, whatever its validators say.
+    return known.total.map { max($0, head.contentLength ?? 0) }
   }
 
   private static func isShort(_ head: ResponseHead, _ known: Known, url: String) -> Bool {

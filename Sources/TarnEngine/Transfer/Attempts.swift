@@ -212,7 +212,10 @@ struct Attempts {
     case .nextRung:
       rung = ResumeLadder.rung(known, url: url, after: rung)
       return .ask(told: nil)
-    case .askFromZero: return restart(hadKept: Self.hasKept(known))
+    case .askFromZero:
+      // The file has grown since, whatever its validators say.
+      if let had = known?.total, let total = head.contentRange?.total, total > had { known?.total = nil }
+      return restart(hadKept: Self.hasKept(known))
     case .whole: return askAgain(known?.kept ?? 0, known) ?? .seal
     case .contradiction:
       // The next pass asks as if nothing had come before.
