@@ -661,6 +661,24 @@ import Testing
     }
   }
 
+  /// The agent was killed when the file had its name, before its digest was compared.
+  @Test(arguments: [true, false]) func aDigestThatWasGivenBeforeACrashHolds(isRight: Bool) throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    let digest = OpenSSLHashing().digest(.sha256, of: Array((isRight ? "hello" : "other").utf8)).labelled
+    try bench.ledger.update(task) { task in
+      var task = task
+      task.request.digest = digest
+      return (task, [])
+    }
+    try bench.reopen()
+    #expect(try bench.state(task) == (isRight ? TaskState.finished : TaskState.queued))
+    guard !isRight else { return }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array("other".utf8)))
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.digest == digest && bench.text("out/a") == "other")
+  }
+
   /// Orders for all leave nothing that begins meanwhile.
   @Test func allAreSuspended() throws {
     for number in 0..<20 {
