@@ -493,6 +493,23 @@ import Testing
     #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"b\"")
   }
 
+  /// One name that is led to another file in time, such as that of the latest version. A signature is no other file.
+  @Test(arguments: [("http://c/1?signature=2", "first"), ("http://c/2", "second")])
+  func aFileIsUnchangedWhereItCameFrom(_ second: String, _ expected: String) throws {
+    var answer = FakeAnswer(etag: "\"1\"", body: Array("first".utf8))
+    answer.finalURL = "http://c/1?signature=1"
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.finish(task)
+    (answer.finalURL, answer.body) = (second, Array("second".utf8))
+    bench.answer("a", answer)
+    try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == expected && bench.files == ["a"])
+    let conditions = bench.asked.withLock { $0.map(\.ifNoneMatch) }
+    #expect(conditions == (expected == "first" ? [nil, "\"1\""] : [nil, "\"1\"", nil]))
+  }
+
   /// Two queries may be of two files, which a date does not tell apart.
   @Test func aDateIsThatOfOneURL() throws {
     bench.answer("a", dated(2, "old"))
@@ -642,6 +659,24 @@ import Testing
         try bench.ledger.task(task)?.code == "digest-mismatch"
       }
     }
+  }
+
+  /// The agent was killed when the file had its name, before its digest was compared.
+  @Test(arguments: [true, false]) func aDigestThatWasGivenBeforeACrashHolds(isRight: Bool) throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    let digest = OpenSSLHashing().digest(.sha256, of: Array((isRight ? "hello" : "other").utf8)).labelled
+    try bench.ledger.update(task) { task in
+      var task = task
+      task.request.digest = digest
+      return (task, [])
+    }
+    try bench.reopen()
+    #expect(try bench.state(task) == (isRight ? TaskState.finished : TaskState.queued))
+    guard !isRight else { return }
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array("other".utf8)))
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.digest == digest && bench.text("out/a") == "other")
   }
 
   /// Orders for all leave nothing that begins meanwhile.

@@ -205,6 +205,36 @@ import Testing
     #expect(ResumeLadder.judge(head, rung: .fromZero, known: known, url: Self.url) == expected)
   }
 
+  @Test(arguments: [(nil, 1000), (900, 1000), (1004, 1004)] as [(UInt64?, UInt64)])
+  func aLongerFileHasItsOwnLength(_ length: UInt64?, _ expected: UInt64) {
+    var head = ResponseHead(status: 200, url: Self.url)
+    (head.contentLength, head.etag) = (length, "\"e\"")
+    let known = Self.known(kept: 0, etag: "\"e\"", total: 1000)
+    #expect(ResumeLadder.total(head, known: known, url: Self.url) == expected)
+  }
+
+  /// Two files that a redirect leads to in turn may have one ETag. A digest tells them apart in the end.
+  @Test(
+    arguments: [
+      (206, "http://cdn/v1?signature=2", false, .append), (206, "http://cdn/v2", false, .askFromZero),
+      (206, "http://mirror/v1", false, .askFromZero), (206, "http://mirror/v1", true, .append),
+      (416, "http://cdn/v1", false, .whole), (416, "http://cdn/v2", false, .askFromZero),
+      (200, "http://cdn/v1", false, .nextRung), (200, "http://cdn/v2", false, .takeFromZero),
+      (200, "http://mirror/v1", true, .nextRung),
+    ] as [(Int, String, Bool, ResumeLadder.Verdict)])
+  func bytesAreContinuedFromTheURLThatSentThem(
+    _ status: Int, _ answering: String, _ hasDigest: Bool, _ expected: ResumeLadder.Verdict
+  ) {
+    var known = Self.known(etag: "\"e\"", total: status == 416 ? 100 : 1000, digest: hasDigest)
+    known.answered = "http://cdn/v1"
+    var head = ResponseHead(status: status, url: answering)
+    head.etag = "\"e\""
+    if status == 200 { head.contentLength = 1000 }
+    if status == 206 { head.contentRange = ContentRange(first: 100, last: 999, total: 1000) }
+    if status == 416 { head.contentRange = ContentRange(first: nil, last: nil, total: 100) }
+    #expect(ResumeLadder.judge(head, rung: .etag, known: known, url: Self.url) == expected)
+  }
+
   /// A body of another length than its own range says is none of them.
   @Test(
     arguments: [200, 203, 206],

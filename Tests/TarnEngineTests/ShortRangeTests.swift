@@ -233,6 +233,52 @@ import Testing
     #expect(world.text("a") == long)
   }
 
+  /// The server keeps the ETag of a file that grows.
+  @Test(arguments: [true, false]) func aFileThatHasGrownIsTakenAtOnce(hasLength: Bool) throws {
+    let longer = Self.text + "more"
+    var answer = FakeAnswer(etag: "\"1\"", body: longer.bytes)
+    answer.hasLength = hasLength
+    let world = world(.nothing, answer)
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == longer)
+    #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+  }
+
+  private func led(to url: String, _ answer: FakeAnswer) -> FakeAnswer {
+    var answer = answer
+    answer.finalURL = url
+    return answer
+  }
+
+  /// The redirect leads to another file of the same size and ETag.
+  @Test(arguments: [true, false]) func theRestOfAnotherFileIsNotAppended(inOnePass: Bool) throws {
+    let world = world(.nothing, FakeAnswer())
+    world.policy.retries = inOnePass ? 1 : 0
+    let long = String(repeating: Self.text, count: 300)
+    let other = String(long.reversed())
+    world.server.answer(
+      Self.url, led(to: "http://cdn/v2", FakeAnswer(etag: "\"1\"", body: other.bytes)))
+    world.server.script(
+      Self.url, [led(to: "http://cdn/v1", Server.broken(long, after: 2_000_000, etag: "\"1\""))])
+    if !inOnePass { #expect(try world.run().counts.failed == 1) }
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == other)
+    #expect(
+      world.server.requests.map { $0.offset > 0 } == (inOnePass ? [false, true, false] : [true, false]))
+  }
+
+  /// A digest proves the whole, whichever mirrors the redirects lead to. So does a signed URL with another signature.
+  @Test(arguments: [(Known.digest, "http://two/b"), (.nothing, "http://one/a?signature=2")])
+  func theRestMayComeFromWhereTheFileIsTheSame(_ known: Known, _ second: String) throws {
+    let world = world(known, led(to: second, FakeAnswer(etag: "\"1\"", body: Self.text.bytes)))
+    world.server.script(
+      Self.url, [led(to: "http://one/a?signature=1", Server.broken(Self.text, after: 2000, etag: "\"1\""))])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(world.server.requests.map(\.offset) == [0, 2000])
+  }
+
   @Test func whatIsRefusedWholeKeepsWhatCame() throws {
     let world = world(.nothing, FakeAnswer())
     world.policy.retries = 0

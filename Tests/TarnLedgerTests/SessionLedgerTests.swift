@@ -409,7 +409,7 @@ import Testing
     (task.nextAttempt, task.ended, task.fresh) = (time(13), time(14), time(15))
     task.life = TaskLife(whole: 16, stall: -17)
     task.file = FileIdentity(device: 1, inode: 2, size: 3, modified: time(4), changed: time(5))
-    task.origin = FileOrigin(url: "https://o/a", etag: "tag", lastModified: "then")
+    task.origin = FileOrigin(url: "https://o/a", answered: "https://cdn/a", etag: "tag", lastModified: "then")
     (task.directory, task.movedFrom, task.disk, task.wish) = (UInt64.max, "/tmp/from", "disk", .suspend)
     let written = task
     try ledger.update(1) { _ in (written, []) }
@@ -440,7 +440,8 @@ import Testing
     let path = RelativePath(task: 1)
     let row = PartialRow(
       path: path, name: ".tarn-s-1.part", url: "https://h/a", etag: "\"1\"", lastModified: nil, total: 9,
-      digest: Digest(.sha256, padding: [1]), fingerprint: [], durable: 3, bootID: "boot")
+      digest: Digest(.sha256, padding: [1]), fingerprint: [], durable: 3, bootID: "boot",
+      answered: "https://cdn/a")
     try ledger.applyVolatile([.partial(row)])
     #expect(try ledger.partial(path) == row && ledger.partials(in: Region(path, .itself)) == [row])
     #expect(try ledger.hasPartials())

@@ -219,6 +219,7 @@ package final class FakeDownloader: Downloading {
   private static func respond(_ exchange: inout Running) -> ResponseHead {
     let (request, answer) = (exchange.request, exchange.answer)
     var head = ResponseHead(status: answer.status, url: answer.finalURL ?? request.url)
+    if answer.finalURL != nil, request.keepsFields { head.redirects = [request.url] }
     head.etag = answer.etag
     head.modified = answer.lastModified
     head.lastModified = answer.lastModified?.rfc3339

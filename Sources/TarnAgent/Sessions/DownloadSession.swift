@@ -77,7 +77,14 @@ final class DownloadSession: Sendable {
     // A file whose disk is absent now is settled before its task begins.
     for intent in try ledger.unfinished() { try? settle(intent) }
     try interrupt(try ledger.numbers(in: [.running]))
+    try queueUncompared()
     for task in try ledger.partialTasks() where !task.state.isEnd { folder.reserve(task) }
+  }
+
+  /// Queues finished tasks again that got a digest while they ran, where a crash came before `ended` could do so.
+  private func queueUncompared() throws(LedgerFailure) {
+    let tasks = try ledger.uncompared()
+    if !tasks.isEmpty { _ = try queue(tasks, from: [.finished]) }
   }
 
   /// Takes back tasks that were running when the agent ended, or whose end could not be recorded.
@@ -296,7 +303,10 @@ final class DownloadSession: Sendable {
     do {
       // The partial file's name may hold the file that a new one replaced.
       for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
-      guard try ledger.task(number)?.state == .queued else { return nil }
+      guard try ledger.task(number)?.state == .queued else {
+        try queueUncompared()
+        return nil
+      }
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
       let destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
       // Such a request cannot ask for a part.

@@ -142,6 +142,7 @@ extension SingleDownload {
     (download.headers, download.method, download.body) = (headers, request.method, request.body)
     download.idleTimeout = request.limits?.idle
     (download.known, download.expectedBytes) = (known, request.expectedBytes)
+    download.knownURL = task.origin?.answered
     if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
     return download
   }

@@ -3,7 +3,10 @@ package struct PartialRow: Sendable, Equatable {
   package var path: RelativePath
   /// The name of the file in `partial/`.
   package var name: String
+  /// The URL that was asked for.
   package var url: String
+  /// The URL that sent the bytes, after redirects and without its query; `nil` when it is not known.
+  package var answered: String?
   /// The strong ETag with quotes; `nil` when the response had none or a weak one.
   package var etag: String?
   /// Last-Modified, kept only when it is strong by RFC 9110 8.8.2.2.
@@ -19,7 +22,7 @@ package struct PartialRow: Sendable, Equatable {
 
   package init(
     path: RelativePath, name: String, url: String, etag: String?, lastModified: String?, total: UInt64?,
-    digest: Digest?, fingerprint: [UInt8], durable: UInt64, bootID: String
+    digest: Digest?, fingerprint: [UInt8], durable: UInt64, bootID: String, answered: String? = nil
   ) {
     self.path = path
     self.name = name
@@ -31,6 +34,7 @@ package struct PartialRow: Sendable, Equatable {
     self.fingerprint = fingerprint
     self.durable = durable
     self.bootID = bootID
+    self.answered = answered
   }
 }
 

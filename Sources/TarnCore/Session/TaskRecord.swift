@@ -237,11 +237,13 @@ package struct TaskResponse: Codable, Sendable, Equatable {
 package struct FileOrigin: Codable, Sendable, Equatable {
   /// The URL that was asked for, before redirects.
   package var url: String
+  /// The URL that answered, after redirects and without its query; `nil` when it is not known.
+  package var answered: String?
   package var etag: String?
   package var lastModified: String?
 
-  package init(url: String, etag: String?, lastModified: String?) {
-    (self.url, self.etag, self.lastModified) = (url, etag, lastModified)
+  package init(url: String, answered: String? = nil, etag: String?, lastModified: String?) {
+    (self.url, self.answered, self.etag, self.lastModified) = (url, answered, etag, lastModified)
   }
 }
 

@@ -7,8 +7,10 @@ package enum ResumeLadder {
     package var kept: UInt64
     /// The number of bytes that would survive a power cut.
     package var durable: UInt64
-    /// The URL that the bytes came from.
+    /// The URL that was asked for the bytes.
     package var url: String
+    /// The URL that sent them, after redirects and without its query; `nil` when it is not known.
+    package var answered: String?
     package var etag: String?
     package var lastModified: String?
     package var total: UInt64?
@@ -16,12 +18,13 @@ package enum ResumeLadder {
     package var digestDecides: Bool
 
     package init(
-      kept: UInt64, durable: UInt64 = 0, url: String, etag: String?, lastModified: String?, total: UInt64?,
-      digestDecides: Bool
+      kept: UInt64, durable: UInt64 = 0, url: String, answered: String? = nil, etag: String?,
+      lastModified: String?, total: UInt64?, digestDecides: Bool
     ) {
       self.kept = kept
       self.durable = durable
       self.url = url
+      self.answered = answered
       self.etag = etag
       self.lastModified = lastModified
       self.total = total
@@ -83,7 +86,9 @@ package enum ResumeLadder {
       // For a request for a part, the body may be any part.
       guard !head.hasUnreadableRange else { return .askFromZero }
       // The version is the same, but the server does not honour this form of If-Range.
-      if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
+      if known.url == url, mayBeSameFile(head, known), let etag = known.etag, let said = head.etag,
+        isSame(etag, said)
+      {
         return .nextRung
       }
       // The body is a part that is not declared as one, or it may be a part.
@@ -111,7 +116,8 @@ package enum ResumeLadder {
     guard head.contentEncoding == nil else { return nil }
     guard let known, known.url == url, !validators(head, known).isEmpty, sameVersion(head, known, url: url)
     else { return nil }
-    return known.total
+    // A longer file is another version, whatever its validators say.
+    return known.total.map { max($0, head.contentLength ?? 0) }
   }
 
   private static func isShort(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
@@ -151,7 +157,15 @@ package enum ResumeLadder {
   /// sends a part of another version.
   private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard url == known.url else { return known.digestDecides }
+    guard mayBeSameFile(head, known) else { return false }
     return validators(head, known).allSatisfy { isSame($0.recorded, $0.said) }
+  }
+
+  /// False when redirects lead to another URL than the one that sent the bytes, and no digest decides. Two files may have one ETag or
+  /// date (RFC 9110 8.8.1).
+  private static func mayBeSameFile(_ head: ResponseHead, _ known: Known) -> Bool {
+    guard !known.digestDecides, let answered = known.answered else { return true }
+    return isSame(answered, withoutQuery(head.url))
   }
 
   /// True when a digest decides in the end, or when the answer has a recorded validator (RFC 9110 15.3.7: a 206 carries the ETag
@@ -174,6 +188,11 @@ package enum ResumeLadder {
 }
 
 extension ResumeLadder {
+  /// Returns a URL without its query, which is new in each redirect to a signed URL.
+  package static func withoutQuery(_ url: String) -> String {
+    String(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }))
+  }
+
   /// Returns whether a server that refuses the rest of a file with this status may still send all of it. A server that is
   /// overloaded, or cannot reach another, refuses any request.
   package static func mayGiveTheWhole(_ status: HTTPStatus) -> Bool {

@@ -56,6 +56,8 @@ struct Attempts {
   let entry: Entry
   /// True to keep the bytes of a file that does not fit.
   var keepsWithoutRoom = false
+  /// The URL that sent the file in place, after redirects and without its query; `nil` when it is not known.
+  var knownURL: String?
   /// The policy for asking all sources again.
   private let retry: RetryPolicy
   /// The randomness for the length of pauses.
@@ -74,7 +76,7 @@ struct Attempts {
   private(set) var troubles: [Trouble] = []
   /// True when the present request is conditional, so that 304 is a valid answer.
   private var isConditional = false
-  /// True once a 304 contradicted the feed; no conditions are sent after it.
+  /// True once a 304 contradicted the feed, or was that of another file; no conditions are sent after it.
   private var isUnconditional = false
   /// True when the file is made from the bytes that the pass has read as its feed.
   private var isOfDocument = false
@@ -218,7 +220,10 @@ struct Attempts {
     case .nextRung:
       rung = ResumeLadder.rung(known, url: url, after: rung)
       return .ask(told: nil)
-    case .askFromZero: return restart(hadKept: Self.hasKept(known))
+    case .askFromZero:
+      // The file has grown since, whatever its validators say.
+      if let had = known?.total, let total = head.contentRange?.total, total > had { known?.total = nil }
+      return restart(hadKept: Self.hasKept(known))
     case .whole: return askAgain(known?.kept ?? 0, known) ?? .seal
     case .contradiction:
       // The next pass asks as if nothing had come before.
@@ -227,6 +232,11 @@ struct Attempts {
         "has fewer bytes than the same version had before; the server or a cache is wrong, and the next pass asks for all of it"
       return fail("unstable-source", text, isTransient: false)
     case .notModified where isConditional:
+      // The validators are those of another file, where redirects lead elsewhere now.
+      if let knownURL, knownURL != ResumeLadder.withoutQuery(head.url) {
+        isUnconditional = true
+        return .ask(told: nil)
+      }
       guard let size = entry.size, size != action.row?.identity.size else { return .unchanged }
       // A stale cache answers: the feed has another size than the version that it confirms.
       isUnconditional = true

@@ -309,8 +309,8 @@ final class FileReceiver: DownloadReceiver {
       let told = state.withLock { ResumeLadder.total(head, known: $0.known, url: url) }
       let total = check.size ?? told ?? head.contentLength
       let known = ResumeLadder.Known(
-        kept: 0, url: url, etag: head.strongETag, lastModified: head.strongLastModified, total: total,
-        digestDecides: check.digest != nil)
+        kept: 0, url: url, answered: ResumeLadder.withoutQuery(head.url), etag: head.strongETag,
+        lastModified: head.strongLastModified, total: total, digestDecides: check.digest != nil)
       state.withLock { $0.known = known }
       markOpened(partial)
     }
@@ -336,7 +336,7 @@ final class FileReceiver: DownloadReceiver {
     let row = PartialRow(
       path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
       total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,
-      bootID: context.client.bootID)
+      bootID: context.client.bootID, answered: known.answered)
     context.record(row, isDurable: !isFirst)
   }
 

@@ -42,6 +42,7 @@ final class Job {
     self.lane = lane
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
     attempts.keepsWithoutRoom = submission.client.keepsFailed
+    attempts.knownURL = submission.client.requestOptions.knownURL
   }
 
   /// True for a file of a window that is in place and is only asked for again. When that fails, it stays: a window tells of no other
@@ -80,6 +81,7 @@ final class Job {
   func beginAnew() {
     attempts = Attempts(action, entry, submission.retry, submission.client.random)
     attempts.keepsWithoutRoom = submission.client.keepsFailed
+    attempts.knownURL = submission.client.requestOptions.knownURL
     (failure, isRefusedByKernel) = (nil, false)
   }
 }

@@ -66,7 +66,7 @@ struct LocalBytesSearch: Sendable {
       let durable = min(row.durable, kept)
       renew(row, durable: durable)
       let known = ResumeLadder.Known(
-        kept: kept, durable: durable, url: row.url, etag: row.etag,
+        kept: kept, durable: durable, url: row.url, answered: row.answered, etag: row.etag,
         lastModified: row.lastModified,
         total: row.total ?? check.size, digestDecides: check.digest != nil)
       return .kept(partial, known)

@@ -20,6 +20,8 @@ package struct SingleDownload: Sendable {
   package var expectedBytes: UInt64?
   /// The existing file, which is fetched again only if the server has another version; `nil` when there is none.
   package var known: Row?
+  /// The URL that it came from, after redirects and without its query; `nil` when that is not known.
+  package var knownURL: String?
   /// The number of attempts after the first.
   package var retries = 0
 
@@ -139,7 +141,8 @@ extension TransferEngine {
     client.region = Region(download.path, .itself)
     client.requestOptions = TransferClient.RequestOptions(
       headers: download.headers, method: download.method, body: download.body,
-      idleTimeout: download.idleTimeout, expectedBytes: download.expectedBytes)
+      idleTimeout: download.idleTimeout, expectedBytes: download.expectedBytes,
+      knownURL: download.knownURL)
     client.keepsFailed = true
     client.reusesContents = false
     client.responses = observer

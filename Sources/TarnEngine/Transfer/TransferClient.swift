@@ -58,6 +58,8 @@ struct TransferClient: Sendable {
     var idleTimeout: Int?
     /// The expected size; see `SingleDownload`.
     var expectedBytes: UInt64?
+    /// The URL of the existing file; see `SingleDownload`.
+    var knownURL: String?
   }
 }
 

@@ -79,7 +79,8 @@ extension PartialRow: TableRecord {
   func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.put(path)
     try sink.put(name)
-    try sink.put(url)
+    // The column has both URLs, one to a line: no URL has a line feed.
+    try sink.put(answered.map { "\(url)\n\($0)" } ?? url)
     try sink.put(optional: etag)
     try sink.put(optional: lastModified)
     try sink.put(optional: total)
@@ -91,11 +92,14 @@ extension PartialRow: TableRecord {
   }
 
   static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> PartialRow {
-    PartialRow(
-      path: try source.path(), name: try source.text(), url: try source.text(),
+    let (path, name) = (try source.path(), try source.text())
+    let urls = try source.text().split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+    return PartialRow(
+      path: path, name: name, url: String(urls[0]),
       etag: try source.optionalText(), lastModified: try source.optionalText(),
       total: try source.optionalUnsigned(), digest: try optionalDigest(from: &source),
-      fingerprint: try source.string(), durable: try source.unsigned(), bootID: try source.text())
+      fingerprint: try source.string(), durable: try source.unsigned(), bootID: try source.text(),
+      answered: urls.count > 1 ? String(urls[1]) : nil)
   }
 
   private static func optionalDigest<Source: ColumnSource>(

@@ -9,6 +9,22 @@ extension SessionLedger {
     }
   }
 
+  /// Returns the finished tasks whose files are not known to have the digests of their requests.
+  package func uncompared() throws(LedgerFailure) -> [Int64] {
+    try read { connection throws(LedgerFailure) in
+      let tasks = try connection.all(
+        """
+        SELECT number, json_extract(request, '$.digest'), digest FROM tasks
+          WHERE state = 'finished' AND json_extract(request, '$.digest') IS NOT NULL
+        """, []
+      ) { row throws(LedgerFailure) in (try row.integer(0), try row.text(1), try row.optionalText(2)) }
+      return tasks.compactMap { (number, asked, found) -> Int64? in
+        guard let digest = Digest(labelled: asked) else { return nil }
+        return digest == found.flatMap { Digest(labelled: $0) } ? nil : number
+      }
+    }
+  }
+
   /// Returns how many tasks have their turn before this one that wait for a better request, and begin without one by a certain time; at
   /// most 64.
   package func asked(before number: Int64, dueBy time: Timestamp) throws(LedgerFailure) -> Int {

@@ -599,7 +599,8 @@ package final class SessionLedger: TransferLedger {
       let response = try Self.response(row.path.task, connection)
     else { return nil }
     return FileOrigin(
-      url: response.redirects?.first ?? response.url, etag: row.etag, lastModified: row.lastModified)
+      url: response.redirects?.first ?? response.url, answered: ResumeLadder.withoutQuery(response.url),
+      etag: row.etag, lastModified: row.lastModified)
   }
 
   /// Records that the file of a task has its name.
