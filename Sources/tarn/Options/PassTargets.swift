@@ -177,7 +177,7 @@ struct PassTargets {
   /// Removes paused mirrors, for a command that names no mirror.
   func withoutPaused(_ requests: [SyncRequest]) -> [SyncRequest] {
     guard requests.count > 1 else { return requests }
-    let answer = try? AgentLink(session.sources).status(problemLimit: 0)
+    let answer = try? AgentLink(session.sources).own.status(problemLimit: 0)
     let paused = Set(
       (answer?.mirrors ?? requests.compactMap(record)).filter { $0.state == "paused" }.map(\.name))
     return requests.filter { request in
