@@ -173,6 +173,22 @@ final class AgentNameTests: AgentHouse {
     #expect(try !tarn("status", "--json").output.contains("\"state\" : \"paused\""))
   }
 
+  /// As for a secret that only root may read: a check by root finds nothing.
+  @Test func whatOnlyTheAgentRejectsTheAgentTells() throws {
+    try start()
+    let good = place.text("tarn.toml") ?? ""
+    try settings(good + "evry = \"1h\"\n")
+    #expect(try tarn("reload").status == 78)
+    #expect(try tarn("status").output.contains("to check them: tarn config check --config "))
+    try settings(good)
+    let status = try tarn("status")
+    #expect(
+      status.output.contains("to check them: tarn reload --config \(place.path)/tarn.toml\n"), "\(status)")
+    #expect(try tarn("doctor").output.contains("tarn reload --config \(place.path)/tarn.toml"))
+    #expect(try tarn("reload").status == 0)
+    #expect(try !tarn("status").output.contains("to check them"))
+  }
+
   /// Where the settings' path leads through a link, the folder is still the agent's.
   @Test func aFolderBehindALinkIsTheAgents() throws {
     try place.write("", to: "disk/.keep")

@@ -135,11 +135,12 @@ struct StatusCommand: ParsableCommand {
   /// The lines about the agent, if there is one. They show only the hosts of named mirrors.
   static func head(_ reading: Reading, _ session: Session) -> [String] {
     guard !session.isQuiet else { return [] }
-    guard let agent = reading.agent else {
+    guard var agent = reading.agent else {
       return reading.agentFailure?.code == PassFailure.silentAgent ? [AgentText.silent(session.style)] : []
     }
     let check = session.sources.paths.command("config check")
     let isSystem = session.sources.paths.instance == .system
+    if reading.isOwnAgent { agent.settingsCheck = AgentText.check(of: agent, session) }
     let lines = AgentText.lines(
       agent, of: reading.isOfNamed ? reading.documents.map(\.name) : nil, now: session.now,
       style: session.style, check: check,
