@@ -101,13 +101,13 @@ struct ForgetCommand: ParsableCommand {
     let isAdded = place.flatMap { $0.split(separator: ":").first }.map {
       $0.hasSuffix("/conf.d/\(name).toml")
     }
-    let place = place.map { " (\($0))" } ?? ""
+    let shown = place.map { " (\($0))" } ?? ""
     let steps =
       "take \(TOMLText.mirror(name)) out of them, then 'tarn reload', then: "
       + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))"
     throw PassFailure(
       .usage, code: "of-the-settings",
-      "the agent keeps '\(Printable.escape(name))' because of its settings\(place), and would make it anew",
+      "the agent keeps '\(Printable.escape(name))' because of its settings\(shown), and would make it anew",
       hint: isAdded == true ? "tarn remove --forget \(ShellWord.quote(name))" : steps)
   }
 
