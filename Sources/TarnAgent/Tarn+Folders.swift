@@ -158,7 +158,10 @@ extension Tarn {
       let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
       let hint =
         switch error.code {
-        case .permission: "let this user write there, or give another folder"
+        case .permission:
+          serviceUser.map { user in
+            "let the agent's user \(user) write there: sudo install -d -o \(user) -g \(user) \(ShellWord.quote(path))"
+          } ?? "let this user write there, or give another folder"
         default: PassFailure(error).hint ?? "give a folder elsewhere"
         }
       throw PassFailure(
@@ -365,9 +368,14 @@ extension Tarn {
   func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {
     let feed = request.feed.map { ShellWord.quote(Redaction.value($0)) } ?? "FEED"
     let state = request.state.map { " --state \(ShellWord.quote($0))" } ?? ""
-    // The settings hold these values, so the command does not repeat them.
+    // The settings hold these values, so the command does not repeat them. The record of a pass by another user
+    // would lock the agent out.
     let command =
-      request.name.map { self.command("sync --adopt \(ShellWord.quote($0))") }
+      request.name.map { name in
+        serviceUser == nil
+          ? self.command("sync --adopt \(ShellWord.quote(name))")
+          : "write adopt = true below \(TOMLText.mirror(name)) of its settings, then: \(self.command("reload"))"
+      }
       ?? "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
     if wasMirror(path) { return markerGone(path, command) }
     return PassFailure(

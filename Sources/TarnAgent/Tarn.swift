@@ -24,6 +24,9 @@ package struct Tarn: Sendable {
   /// Returns a command for hints that names a mirror of the settings: `tarn sync m --config FILE`.
   package var command: @Sendable (String) -> String = { "tarn \($0)" }
 
+  /// The name of the user when this is the system's agent, and not root: who gives it orders is another one.
+  package var serviceUser: String?
+
   /// The mirrors that this process has open for writing.
   let mirrors = OpenMirrors()
 

@@ -71,7 +71,10 @@ import Testing
       ([feed, "m", "--name", "session"], 64, "is not session"),
       ([feed, "m", "--name", "a\\b"], 64, ": \\ and"),
       ([feed, "taken"], 64, "\(place.path)/conf.d/taken.toml is there already"),
-      ([feed, "full"], 64, "tarn add --adopt"),
+      (
+        [feed, "full", "--name", "f", "--delete"], 64,
+        "tarn add --adopt --name f --delete \(place.path)/feed/SHA256SUMS \(place.path)/full"
+      ),
       (["\(place.path)/feed/broken", "m"], 65, "--no-check"),
       (["\(place.path)/feed/none", "m"], 66, "--no-check"),
       (["https://user:word@example.org/x", "m", "--no-check"], 64, "a password"),

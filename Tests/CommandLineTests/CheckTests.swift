@@ -172,6 +172,21 @@ import Testing
     #expect(critical.count == 3 && !critical[0].contains("'b age'"), "\(critical)")
   }
 
+  /// One of the user's settings, and one of the system's agent.
+  @Test func mirrorsOfOneNameAreToldByTheirFolders() {
+    let both = [Samples.status(), Samples.status()].enumerated().map { index, status in
+      var status = status
+      (status.name, status.folder, status.lastSuccess) = ("iso", "/srv/\(index)", nil)
+      return status
+    }
+    let found = check(both)
+    #expect(found.lines.count == 2 && found.lines[0].hasPrefix("late: iso in /srv/0 ("), "\(found.lines)")
+    let plugin = NagiosText.lines(found)[0]
+    #expect(plugin.contains("'iso in /srv/0 missing'="), "\(plugin)")
+    let table = StatusText.table(both, now: Samples.now, style: Style(isOn: false))
+    #expect(table[1].hasPrefix("iso in /srv/0  ") && table[2].hasPrefix("iso in /srv/1  "), "\(table)")
+  }
+
   /// A threshold on what is missing would take zero for perfect.
   @Test func whereNothingIsKnownNoFiguresAreTold() {
     func lines(_ state: String, _ failure: String?) -> [String] {

@@ -56,6 +56,14 @@ import Testing
     #expect(outcome.messages.contains("no agent answers") == (status == 69), "\(outcome)")
   }
 
+  /// As from a variable that is not set.
+  @Test func anEmptyWordNamesNoPlan() throws {
+    defer { place.end() }
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    let outcome = try place.tarn("approve", "m", "")
+    #expect(outcome.status == 64 && outcome.messages.contains("the name of the plan is empty"), "\(outcome)")
+  }
+
   @Test func aDamagedListHasAHint() throws {
     defer { place.end() }
     for (name, text) in [

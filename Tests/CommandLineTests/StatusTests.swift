@@ -89,6 +89,10 @@ import Testing
     status.nextRunReason = "schedule"
     let lines = card(status)
     #expect(lines[0].hasPrefix("iso: ") && !lines.joined().contains("withheld"), "\(lines)")
+    // Whoever gets it may give no orders either.
+    status.state = "failing"
+    status.lastFailure = StatusAnswer.withheld
+    #expect(!card(status).joined().contains("next: "))
   }
 
   @Test func whatThePolicyLeavesIsSaid() {

@@ -34,6 +34,18 @@ import Testing
     #expect(status.contains("2 of 2 current") && !status.contains("left as changed here"), "\(status)")
   }
 
+  /// In a mirror, an address is no path of it.
+  @Test(arguments: ["http://127.0.0.1/feed/", "file:///feed"]) func anAddressIsNoPath(_ address: String)
+    throws
+  {
+    defer { place.end() }
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    #expect(try place.tarn("status", "--check", "sub/file", from: "m").status == 0)
+    let check = try place.tarn("status", "--check", address, from: "m")
+    #expect(check.status == 3 && check.output.hasPrefix("unknown: "), "\(check)")
+    #expect(try place.tarn("status", address, from: "m").status == 73)
+  }
+
   private func settings(_ feed: String) throws {
     try place.write(
       "[mirror.m]\nfeed = \"\(place.path)/feed/\(feed)\"\nfolder = \"\(place.path)/m\"\nretries = 0\n",

@@ -34,6 +34,9 @@ final class AddedMirrorTests: AgentHouse {
     #expect(added.status == 0 && added.output.contains("the agent has taken it up"), "\(added)")
     try waitUntil("it has synced") { text("m/f1") == "one\n" }
     #expect(try mirrors() == ["m"])
+    let forget = try run("forget", "m")
+    #expect(
+      forget.status == 64 && forget.errors.contains("hint: tarn remove --forget m\n"), "\(forget)")
     let removed = try run("remove", "m")
     #expect(removed.status == 0, "\(removed)")
     // The folder is one that this user's Tarn knows, and no mirror of the settings.

@@ -108,6 +108,87 @@ final class AgentNameTests: AgentHouse {
     #expect(place.exists("files/.tarn/id"))
   }
 
+  /// A user with settings of their own, whose agent does not run, beside this one as the system's.
+  private func beside(_ words: String...) throws -> Outcome { try beside(words) }
+
+  private func beside(_ words: [String]) throws -> Outcome {
+    try Tarn.run(
+      words,
+      environment: [
+        "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/own/state",
+        "RUNTIME_DIRECTORY": place.path + "/own/run", "CONFIGURATION_DIRECTORY": place.path + "/own",
+        "XDG_RUNTIME_DIR": place.path + "/runtime",
+      ], in: place.url.appendingPathComponent("empty"))
+  }
+
+  private func startBeside() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    for name in ["empty", "runtime"] { try place.write("", to: name + "/.keep") }
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/runtime/tarn", withDestinationPath: place.path + "/run")
+    try place.write(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/mine\"\ninclude = [\"f2\"]\n",
+      to: "own/conf.d/files.toml")
+  }
+
+  @Test func noOrderReachesTheMirrorOfTheSameName() throws {
+    try startBeside()
+    #expect(try beside("sync", "files").status == 0)
+    for verb in ["pause", "resume", "retry", "cancel", "prioritize"] {
+      for word in ["files", "files:f1"] {
+        let outcome = try beside(verb, word)
+        #expect(
+          outcome.status == 64
+            && outcome.errors.contains("has another mirror of the name files, in \(place.path)/files;")
+            && outcome.errors.contains("tarn \(verb) \(place.path)/files"), "\(outcome)")
+      }
+    }
+    let events = try beside("events", "files", "--newest", "1000")
+    #expect(events.status == 0 && events.output.contains("fetched  f2"), "\(events)")
+    #expect(!events.output.contains("fetched  f1"), "\(events)")
+    #expect(try tarn("pause", "files").output.contains("files is paused until"))
+    // Its folder says which one is meant, and so does --all.
+    #expect(try beside("resume", place.path + "/files").output.contains("files goes on"))
+    #expect(try beside("pause", "--all").output.contains("files is paused"))
+  }
+
+  /// Settings with errors may have any name; their own agent alone goes on with older ones.
+  @Test(arguments: ["x\n", "evry = \"1h\"\n"]) func anErrorOfTheSettingsHidesNoMirror(_ slip: String) throws {
+    try startBeside()
+    #expect(try beside("sync", "files").status == 0)
+    try place.write((place.text("own/conf.d/files.toml") ?? "") + slip, to: "own/conf.d/files.toml")
+    for words in [["--check", "files"], ["--check"]] {
+      let check = try beside(["status"] + words)
+      #expect(check.status == 3 && check.output.contains("files.toml:5:"), "\(check)")
+    }
+    let plugin = try beside("status", "--check", "--format", "nagios", "files")
+    #expect(plugin.status == 3 && plugin.output.hasPrefix("TARN UNKNOWN"), "\(plugin)")
+    let all = try beside("status")
+    #expect(all.status == 78 && all.errors.contains("files.toml:5:"), "\(all)")
+    let card = try beside("status", "files")
+    #expect(!card.output.contains(place.path + "/files") && card.errors.contains("files.toml:5:"), "\(card)")
+    #expect(try beside("pause", "files").status != 0)
+    #expect(try beside("sync", "files").status == 78)
+    #expect(try !tarn("status", "--json").output.contains("\"state\" : \"paused\""))
+  }
+
+  /// As for a secret that only root may read: a check by root finds nothing.
+  @Test func whatOnlyTheAgentRejectsTheAgentTells() throws {
+    try start()
+    let good = place.text("tarn.toml") ?? ""
+    try settings(good + "evry = \"1h\"\n")
+    #expect(try tarn("reload").status == 78)
+    #expect(try tarn("status").output.contains("to check them: tarn config check --config "))
+    try settings(good)
+    let status = try tarn("status")
+    #expect(
+      status.output.contains("to check them: tarn reload --config \(place.path)/tarn.toml\n"), "\(status)")
+    #expect(try tarn("doctor").output.contains("tarn reload --config \(place.path)/tarn.toml"))
+    #expect(try tarn("reload").status == 0)
+    #expect(try !tarn("status").output.contains("to check them"))
+  }
+
   /// Where the settings' path leads through a link, the folder is still the agent's.
   @Test func aFolderBehindALinkIsTheAgents() throws {
     try place.write("", to: "disk/.keep")

@@ -59,6 +59,12 @@ package struct LoadedSettings: Sendable, Equatable {
     return places
   }
 
+  /// True when a mirror of settings with errors may have that name: they name it, or an unreadable part may.
+  package func mayName(_ word: String) -> Bool {
+    guard settings == nil, !word.contains(where: { "/.:".contains($0) }) else { return false }
+    return named.contains(word) || allPlaces == nil
+  }
+
   /// The value of a record that is a plain string without escapes; `nil` for others.
   private func text(_ name: String, in table: SettingsTable) -> String? {
     let record = records.first { $0.table == table && $0.name == name }

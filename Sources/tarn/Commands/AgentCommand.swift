@@ -35,6 +35,9 @@ struct AgentCommand: ParsableCommand {
     tarn.configured = { [names = session.names] in names.settingsPlace(of: $0) }
     let settings = sources.paths.place.map(tarn.absolute)
     tarn.settingsPlace = { settings }
+    if sources.paths.instance == .system, geteuid() != 0 {
+      tarn.serviceUser = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) }
+    }
     let form = common.json ? LogOutput.Form.json : LogOutput.form(environment: sources.variables)
     var parts = Agent.Parts(
       tarn: tarn, paths: sources.paths, load: { sources.load(.run) }, log: LogOutput(form),

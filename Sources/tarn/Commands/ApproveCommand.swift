@@ -37,6 +37,11 @@ struct ApproveCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    guard plan?.isEmpty != true else {
+      throw PassFailure(
+        .usage, code: "empty-name", "the name of the plan is empty",
+        hint: "is a variable not set? 'tarn status' names the plan")
+    }
     try session.refuseFaultySettings([mirror])
     session.console.outliveReader()
     if let held = try agentsPlan(session) { return try askAgent(held, session) }

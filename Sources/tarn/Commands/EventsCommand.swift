@@ -132,7 +132,9 @@ struct Journal {
     self.isAll = isAll
     given = places
     began = session.now
-    link = AgentLink(session.sources)
+    // A word that settings with errors may have for a mirror is not that of another agent.
+    let isUnclear = places.contains { $0.name == $0.folder && session.sources.checked().mayName($0.name) }
+    link = isUnclear ? AgentLink(session.sources).own : AgentLink(session.sources)
   }
 
   /// The worst status of what could not be read so far.
@@ -272,10 +274,11 @@ struct Journal {
       after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
   }
 
-  /// Returns the names to ask an agent for. No name means all of its mirrors, also later ones; it is used
+  /// Returns the names or folders to ask an agent for. No name means all of its mirrors, also later ones; it is used
   /// when the agent has all that are meant.
   private func names(for client: ControlClient, after cursor: String?) throws -> [String] {
-    let names = places.map(\.name)
+    // A named mirror goes by its folder, for an agent may have its name for another one.
+    let names = places.map { $0.name == $0.folder ? $0.name : resolved($0) }
     guard isAll, cursor.flatMap({ EventCursor($0) })?.number ?? 0 == 0 else { return names }
     if let known = isAgents.withLock({ $0 }) { return known ? [] : names }
     return setAgentNames(try client.status(problemLimit: 0).places) ? [] : names

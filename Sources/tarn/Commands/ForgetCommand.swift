@@ -98,12 +98,17 @@ struct ForgetCommand: ParsableCommand {
     guard !session.tarn.isLostOrEmptied(folder),
       let name = AgentLink(session.sources).name(of: mirror, session)
     else { return }
-    let place = place.map { " (\($0))" } ?? ""
+    let isAdded = place.flatMap { $0.split(separator: ":").first }.map {
+      $0.hasSuffix("/conf.d/\(name).toml")
+    }
+    let shown = place.map { " (\($0))" } ?? ""
+    let steps =
+      "take \(TOMLText.mirror(name)) out of them, then 'tarn reload', then: "
+      + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))"
     throw PassFailure(
       .usage, code: "of-the-settings",
-      "the agent keeps '\(Printable.escape(name))' because of its settings\(place), and would make it anew",
-      hint: "take \(TOMLText.mirror(name)) out of them, then 'tarn reload', then: "
-        + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))")
+      "the agent keeps '\(Printable.escape(name))' because of its settings\(shown), and would make it anew",
+      hint: isAdded == true ? "tarn remove --forget \(ShellWord.quote(name))" : steps)
   }
 
   private func forgetGone(_ session: Session) throws {

@@ -135,11 +135,12 @@ struct StatusCommand: ParsableCommand {
   /// The lines about the agent, if there is one. They show only the hosts of named mirrors.
   static func head(_ reading: Reading, _ session: Session) -> [String] {
     guard !session.isQuiet else { return [] }
-    guard let agent = reading.agent else {
+    guard var agent = reading.agent else {
       return reading.agentFailure?.code == PassFailure.silentAgent ? [AgentText.silent(session.style)] : []
     }
     let check = session.sources.paths.command("config check")
     let isSystem = session.sources.paths.instance == .system
+    if reading.isOwnAgent { agent.settingsCheck = AgentText.check(of: agent, session) }
     let lines = AgentText.lines(
       agent, of: reading.isOfNamed ? reading.documents.map(\.name) : nil, now: session.now,
       style: session.style, check: check,
@@ -161,7 +162,7 @@ struct StatusCommand: ParsableCommand {
     var agentFailure: PassFailure?
     var documents: [StatusDocument] = []
     var failures: [PassFailure] = []
-    /// Settings with errors, when no agent runs with older ones.
+    /// Settings with errors, when their own agent does not run with older ones.
     var faulty: SettingsReport?
     /// The missing folders of this user's mirrors, which are in `documents` as well.
     var gone: [String] = []
@@ -227,14 +228,15 @@ struct StatusCommand: ParsableCommand {
       let isTold = isMeant || error.kind == .defect || error.code == PassFailure.silentAgent
       if isTold { reading.failures.append(error) }
     }
-    if reading.agent == nil {
+    // Only the agent of these settings goes on with older ones.
+    if reading.agent == nil || !reading.isOwnAgent {
       let report = SettingsReport(session)
       reading.faulty = report.failure == nil ? nil : report
       reading.needsSettings = mirrors.isEmpty
     }
     var isOurs: Bool?
     do throws(PassFailure) {
-      let agents = AgentsMirrors(known, session)
+      let agents = AgentsMirrors(known, session, faulty: reading.faulty)
       for (place, told) in try meant(session, agents, faulty: reading.faulty) {
         if let told {
           reading.documents.append(told)
@@ -291,11 +293,14 @@ struct StatusCommand: ParsableCommand {
   ) throws(PassFailure) -> [Meant] {
     let targets = PassTargets(session: session)
     let words = mirrors.map { agents.isName($0) ? $0 : session.mirror(around: $0) }
-    if let faulty { return try targets.places(words, named: faulty.loaded.places).map { ($0, nil) } }
+    func places(_ words: [String]) throws(PassFailure) -> [Tarn.Place] {
+      guard let faulty else { return try targets.places(words) }
+      return try targets.places(words, named: faulty.loaded.places)
+    }
     guard words.isEmpty, !agents.all.isEmpty,
       session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
-    else { return try targets.places(words).map { ($0, agents.document(of: $0)) } }
-    let found = (try? targets.places([])) ?? []
+    else { return try places(words).map { ($0, agents.document(of: $0)) } }
+    let found = (try? places([])) ?? []
     let others = found.filter { agents.document(of: $0) == nil }
     let known: [Meant] = agents.all.map { (($0.name, $0.folder, nil), $0) }
     let rest: [Meant] = others.map { ($0, nil) }
@@ -358,7 +363,7 @@ struct StatusCommand: ParsableCommand {
     // A named mirror is judged by its record. It is not when it may belong to faulty settings: then no pass
     // of it runs.
     if let faulty = reading.faulty,
-      reading.needsSettings
+      reading.needsSettings || mirrors.contains(where: faulty.loaded.mayName)
         || documents.contains(where: { faulty.names($0.name) || faulty.mayHave($0.folder, session.tarn) })
     {
       check.settingsFailure = faulty.failure
@@ -396,12 +401,14 @@ struct StatusCommand: ParsableCommand {
 private struct AgentsMirrors {
   let all: [StatusDocument]
   private let session: Session
+  private let faulty: SettingsReport?
   private var byPlace: [[UInt8]: Int] = [:]
   /// The indexes of mirrors whose folders this user may not know, by their names.
   private var byName: [[UInt8]: Int] = [:]
 
-  init(_ documents: [StatusDocument], _ session: Session) {
-    (all, self.session) = (documents, session)
+  /// - Parameter faulty: settings with errors that the agent does not follow.
+  init(_ documents: [StatusDocument], _ session: Session, faulty: SettingsReport?) {
+    (all, self.session, self.faulty) = (documents, session, faulty)
     for (index, document) in documents.enumerated() {
       if document.folder.hasPrefix("/") {
         byPlace[session.tarn.realPlace(document.folder)] = index
@@ -415,6 +422,7 @@ private struct AgentsMirrors {
   /// they may have it for another mirror.
   func isName(_ word: String) -> Bool {
     byName[Array(word.utf8)] != nil && session.configured(word) == nil
+      && faulty?.loaded.mayName(word) != true
   }
 
   /// Finds a mirror by its folder, with links followed, or else by such a name.

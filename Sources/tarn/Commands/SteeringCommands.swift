@@ -68,7 +68,7 @@ struct Steering {
     let names = try AgentLink(session.sources).ask { try $0.status(problemLimit: 0) }.mirrors.map(\.name)
     if names.isEmpty { session.say("the agent has no mirror") }
     if verb == .pause, !session.isQuiet { tellSessions() }
-    try run(verb, names)
+    try run(verb, names, areAgents: true)
   }
 
   /// Tells which sessions still download, for `--all` means mirrors.
@@ -83,11 +83,12 @@ struct Steering {
 
   /// Performs one command per target, and ends with the worst status.
   ///
-  /// - Parameter change: adds the other parts of an order for a session; `nil` for none, as mirrors
-  ///   require.
+  /// - Parameters:
+  ///   - areAgents: true for names that the agent has told, whatever the settings here have by these names.
+  ///   - change: adds the other parts of an order for a session; `nil` for none, as mirrors require.
   func run(
     _ verb: ControlCommand.Verb, _ words: [String], priority: ControlCommand.Priority? = nil,
-    change: ((inout SessionOrder) -> Void)? = nil
+    areAgents: Bool = false, change: ((inout SessionOrder) -> Void)? = nil
   ) throws {
     try session.refuseMissingSettings()
     let link = AgentLink(session.sources)
@@ -111,7 +112,10 @@ struct Steering {
       var command = ControlCommand(verb, self.target(word))
       command.priority = priority
       do throws(PassFailure) {
-        show(try link.ask { try $0.perform(command) })
+        let name = command.target.mirror
+        if !areAgents { try refuseOther(name, verb, link) }
+        let asked = areAgents ? link : link.asking(for: name, session.sources)
+        show(try asked.ask { try $0.perform(command) })
         statuses.append(.inSync)
       } catch {
         let failure = hinting(error, of: command.target.mirror, word, link)
@@ -119,6 +123,22 @@ struct Steering {
       }
     }
     try ExitStatus.worst(statuses).end()
+  }
+
+  /// Refuses a name of the settings here that the agent has for another folder: that mirror is not meant.
+  private func refuseOther(
+    _ name: String, _ verb: ControlCommand.Verb, _ link: AgentLink
+  ) throws(PassFailure) {
+    guard let own = session.names.settingsPlace(of: name)?.folder,
+      let answer = try link.tryAsking({ try $0.status(mirrors: [name], problemLimit: 0) }),
+      let other = answer.mirrors.first?.folder, !session.tarn.isSamePlace(own, other)
+    else { return }
+    throw PassFailure(
+      .usage, code: "other-mirror",
+      "the agent has another mirror of the name \(Printable.escape(name)), in \(Printable.escape(other)); nothing was changed",
+      hint: link.isOfTheseSettings(session)
+        ? "the agent has not read these settings yet: tarn reload"
+        : "if that one is meant: tarn \(verb.rawValue) \(ShellWord.quote(other))")
   }
 
   private func give(_ order: SessionOrder, _ id: String, _ link: AgentLink) -> ExitStatus {

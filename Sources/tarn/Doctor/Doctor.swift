@@ -150,7 +150,7 @@ struct Doctor {
         Finding(
           .problem, .agent,
           "newer settings were rejected, and the old ones stay in force: \(AgentText.firstError(of: agent))",
-          mend: agent.settingsCheck ?? "tarn config check")
+          mend: AgentText.check(of: agent, session))
       ]
     }
     if !agent.needRestart.isEmpty {

@@ -3,6 +3,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// Finds the mirrors that the words of a command mean.
 struct PassTargets {
@@ -69,12 +70,22 @@ struct PassTargets {
       guard let mirror = settings?.mirror(place.name) else { return request(place, flags) }
       return try request(mirror, flags)
     }
+    // A folder is adopted once, so the settings need not have the option. Another user's record would lock the
+    // agent out.
+    let adoptsHere = flags.onlyAdopts && !isAgentAnotherUser
     return requests.map { request in
       var request = request
-      // A folder is adopted once, so the settings need not have the option.
-      request.mayBeTheAgents = request.name == nil || !flags.onlyAdopts
+      request.mayBeTheAgents = request.name == nil || !adoptsHere
       return request
     }
+  }
+
+  /// True when an agent runs as another user than this command.
+  private var isAgentAnotherUser: Bool {
+    guard let agent = try? AgentLink(session.sources).anyStatus(problemLimit: 0)?.answer.agent,
+      let owner = TextFile.status("/proc/\(agent.process)")?.st_uid
+    else { return false }
+    return owner != geteuid()
   }
 
   /// Returns a pass of one mirror by the word that names it, without further options.
@@ -177,7 +188,7 @@ struct PassTargets {
   /// Removes paused mirrors, for a command that names no mirror.
   func withoutPaused(_ requests: [SyncRequest]) -> [SyncRequest] {
     guard requests.count > 1 else { return requests }
-    let answer = try? AgentLink(session.sources).status(problemLimit: 0)
+    let answer = try? AgentLink(session.sources).own.status(problemLimit: 0)
     let paused = Set(
       (answer?.mirrors ?? requests.compactMap(record)).filter { $0.state == "paused" }.map(\.name))
     return requests.filter { request in

@@ -1,3 +1,4 @@
+import TarnConfig
 import TarnCore
 
 /// The state of a running agent, for people.
@@ -51,6 +52,15 @@ enum AgentText {
     lines += (agent.hooks ?? []).compactMap { trouble($0) }.map { style.paint("hook:", .warning) + " " + $0 }
     lines += hosts.map { style.paint("host:", .warning) + " " + rest($0, now: now) }
     return lines
+  }
+
+  /// Returns the command that tells what is wrong with the settings that the agent of these settings rejected.
+  /// Where this user finds nothing wrong, only the agent itself tells.
+  static func check(of agent: AgentDocument, _ session: Session) -> String {
+    let own = session.sources.paths.command("config check")
+    let check = agent.settingsCheck ?? own
+    guard check == own, session.sources.checked().settings != nil else { return check }
+    return session.sources.paths.command("reload")
   }
 
   /// Returns the first error of the rejected settings. The agent may not read what others can, so that a check

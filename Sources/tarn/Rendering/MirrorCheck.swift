@@ -22,15 +22,20 @@ struct MirrorCheck {
   let verdict: Verdict
   /// The seconds since the last success; `nil` when there was none, or it lies in the future.
   let age: Int64?
+  /// The name, with the folder where others have that name too.
+  let name: String
   private let maxAge: Int64?
   private let now: Timestamp
 
   /// The seconds by which the clocks of two machines may differ.
   private static let tolerance: Int64 = 60
 
-  /// - Parameter maxAge: the seconds since the last success, at most; `nil` judges the state alone.
-  init(_ document: StatusDocument, maxAge: Int64?, now: Timestamp) {
+  /// - Parameters:
+  ///   - shared: the names that several mirrors have.
+  ///   - maxAge: the seconds since the last success, at most; `nil` judges the state alone.
+  init(_ document: StatusDocument, among shared: Set<String> = [], maxAge: Int64?, now: Timestamp) {
     self.document = document
+    name = Printable.escape(document.shownName(among: shared))
     self.maxAge = maxAge
     self.now = now
     let success = document.lastSuccess.flatMap { Timestamp(rfc3339: $0) }
@@ -55,8 +60,6 @@ struct MirrorCheck {
   }
 
   var isGood: Bool { verdict == .good }
-
-  var name: String { Printable.escape(document.name) }
 
   /// The line of the check: `held: iso (12 deletions wait for approval, last success 2 hours ago)`.
   var line: String { "\(verdict.rawValue): \(name)\(detail)" }
@@ -126,7 +129,8 @@ struct StatusCheck {
   init(
     _ documents: [StatusDocument], leftOut: Int = 0, unnamed: Int = 0, maxAge: Int64, now: Timestamp
   ) {
-    mirrors = documents.map { MirrorCheck($0, maxAge: maxAge, now: now) }
+    let shared = documents.sharedNames
+    mirrors = documents.map { MirrorCheck($0, among: shared, maxAge: maxAge, now: now) }
     (self.leftOut, self.unnamed) = (leftOut, unnamed)
     self.maxAge = maxAge
     self.now = now
@@ -174,7 +178,20 @@ struct StatusCheck {
   }
 }
 
+extension [StatusDocument] {
+  /// The names that several of them have: one of the user's settings, and one of the system's agent.
+  var sharedNames: Set<String> {
+    var seen: Set<String> = []
+    return Set(map(\.name).filter { !seen.insert($0).inserted })
+  }
+}
+
 extension StatusDocument {
+  /// The name; with the folder, where that is told, if others have that name too.
+  func shownName(among shared: Set<String>) -> String {
+    shared.contains(name) && folder.hasPrefix("/") ? "\(name) in \(folder)" : name
+  }
+
   /// The entries that are neither as in the feed nor kept as the user changed them.
   var missing: Int { max(0, entries.wanted - entries.current - entries.kept) }
 }

@@ -141,6 +141,11 @@ enum StatusText {
     ShellWord.quote(hasName(document) ? document.name : document.folder)
   }
 
+  /// Returns the name of a configured mirror, or the folder of another one, for a list of several.
+  private static func title(_ document: StatusDocument, _ shared: Set<String>) -> String {
+    Printable.escape(hasName(document) ? document.shownName(among: shared) : document.folder)
+  }
+
   private static func hasName(_ document: StatusDocument) -> Bool {
     !document.name.isEmpty && !document.name.contains("/")
   }
@@ -189,7 +194,9 @@ enum StatusText {
     if let width,
       ([page.mirrors.title] + page.mirrors.rows).contains(where: { Columns.styledWidth($0) > width })
     {
-      page.mirrors = StatusPage.Section(rows: documents.map { paragraph($0, now: now, style: style) })
+      let shared = documents.sharedNames
+      page.mirrors = StatusPage.Section(
+        rows: documents.map { paragraph($0, shared, now: now, style: style) })
     }
     page.next = Array(next.prefix(mostNext))
     let more = next.count - page.next.count
@@ -200,9 +207,11 @@ enum StatusText {
   private static let mostNext = 3
 
   /// Returns a mirror in two lines, when the terminal is too narrow for a table.
-  private static func paragraph(_ document: StatusDocument, now: Timestamp, style: Style) -> String {
+  private static func paragraph(
+    _ document: StatusDocument, _ shared: Set<String>, now: Timestamp, style: Style
+  ) -> String {
     let state = word(document)
-    let name = Printable.escape(hasName(document) ? document.name : document.folder)
+    let name = title(document, shared)
     let progress = progress(document).map { ", \($0)" } ?? ""
     let success = isUnread(document) ? "unknown" : age(document.lastSuccess, now: now)
     let next = nextRun(document, now: now).map { ", next run \($0)" } ?? ""
@@ -221,10 +230,11 @@ enum StatusText {
       ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"]
       + (last.isEmpty ? [] : [last.joined(separator: ", ")])
     let head = titles.map { Table.Cell($0, .faint) }
+    let shared = documents.sharedNames
     let rows = documents.map { document -> [Table.Cell] in
       let state = word(document)
       return [
-        Table.Cell(Printable.escape(hasName(document) ? document.name : document.folder)),
+        Table.Cell(title(document, shared)),
         Table.Cell(
           state.text + (isPolled(document) ? ", not watched" : "")
             + (document.leftSettings == true ? ", left out" : ""), state.paint),
@@ -476,6 +486,8 @@ enum StatusText {
   /// Returns the command to type next; `nil` when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil || isYetToBegin(document) { return nil }
+    // Who is not told where the folder is may give no orders either.
+    guard document.folder.hasPrefix("/") else { return nil }
     if document.leftSettings == true {
       return "tarn forget \(mirror), which the settings no longer name; or to keep it: tarn sync \(mirror)"
     }

@@ -40,6 +40,12 @@ struct AgentLink: Sendable {
     return link
   }
 
+  /// The connection to ask about a mirror by its name. Settings with errors may have that name for a mirror which
+  /// only their own agent knows.
+  func asking(for name: String, _ sources: SettingsSources) -> AgentLink {
+    sources.checked().mayName(name) ? own : self
+  }
+
   /// Returns the status of the first agent that answers, and whether it is that of these settings; `nil`
   /// without an agent.
   func anyStatus(problemLimit: Int) throws(PassFailure) -> (answer: StatusAnswer, isOwn: Bool)? {
@@ -132,8 +138,9 @@ struct AgentLink: Sendable {
     let own = session.names.settingsPlace(of: word)?.folder
     let isName = own == nil && (isOnlyTheAgents || session.tarn.place(of: word) != nil)
     let mirror = isName ? word : session.tarn.resolved(session.tarn.absolute(own ?? word))
+    let link = isName ? asking(for: word, session.sources) : self
     do throws(PassFailure) {
-      return try tryAsking { try body($0, mirror) }
+      return try link.tryAsking { try body($0, mirror) }
     } catch {
       guard ["no-such-mirror", "socket-refused", "peer-refused"].contains(error.code) else { throw error }
       guard isOnlyTheAgents, error.kind == .permission else { return nil }

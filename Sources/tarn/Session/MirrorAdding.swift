@@ -201,7 +201,7 @@ struct MirrorAdding {
       }
       return report
     } catch {
-      throw hinted(error, mirror)
+      throw hinted(error, mirror, wish)
     }
   }
 
@@ -220,12 +220,18 @@ struct MirrorAdding {
     }
   }
 
-  private func hinted(_ failure: PassFailure, _ mirror: MirrorSettings) -> PassFailure {
+  private func hinted(_ failure: PassFailure, _ mirror: MirrorSettings, _ wish: Wish) -> PassFailure {
     var failure = failure
     let words = "\(ShellWord.quote(mirror.feed)) \(ShellWord.quote(mirror.folder))"
     switch failure.kind {
     case .usage where failure.code == PassFailure.folderNotEmpty:
-      failure.hint = "to take it, keeping every file that is in it: tarn add --adopt \(words)"
+      var given = ["--adopt"]
+      if let name = wish.name { given += ["--name", ShellWord.quote(name)] }
+      if let state = wish.state { given += ["--state", ShellWord.quote(state)] }
+      if let rhythm = wish.rhythm { given += ["--\(rhythm.name)", ShellWord.quote(rhythm.text)] }
+      given += wish.options.withoutPasswords.words + [words]
+      failure.hint =
+        "to take it, keeping every file that is in it: tarn add \(given.joined(separator: " "))"
     case .feedMalformed, .feedUnreachable, .configuration:
       let rest = "nothing was written; 'tarn add --no-check' writes it without asking"
       failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest

@@ -34,7 +34,8 @@ struct MirrorNames: Sendable {
   /// Asks the agent for the folder of a name. One that did not answer a moment ago is not asked again.
   private func askAgent(_ word: String) -> String? {
     guard !word.isEmpty, !AgentLink.wasSilent.withLock({ $0 }) else { return nil }
-    let answer = try? AgentLink(sources).tryAsking { try $0.status(mirrors: [word], problemLimit: 0) }
+    let link = AgentLink(sources).asking(for: word, sources)
+    let answer = try? link.tryAsking { try $0.status(mirrors: [word], problemLimit: 0) }
     guard let document = answer?.mirrors.first, document.name.utf8.elementsEqual(word.utf8) else {
       return nil
     }

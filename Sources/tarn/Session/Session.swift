@@ -91,10 +91,10 @@ struct Session: Sendable {
   }
 
   /// Returns the mirror that contains a path, for questions; otherwise the word itself. A bare word is a path
-  /// only if it is there, or the mirror's record has it. Otherwise it may be a mistyped name.
+  /// only if it is there, or the mirror's record has it. Otherwise it may be a mistyped name. A URL is no path.
   func mirror(around word: String) -> String {
     let isPath = word.contains("/") || word.hasPrefix(".")
-    guard isPath || tarn.place(of: word) == nil, tarn.isNoMirror(word),
+    guard !word.contains("://"), isPath || tarn.place(of: word) == nil, tarn.isNoMirror(word),
       let folder = tarn.mirrorFolder(around: word),
       isPath || tarn.isThere(word) || tarn.records(word, in: folder)
     else { return word }
