@@ -73,7 +73,7 @@ import Testing
       ([feed, "taken"], 64, "\(place.path)/conf.d/taken.toml is there already"),
       (
         [feed, "full", "--name", "f", "--delete"], 64,
-        "tarn add --adopt --name f --delete \(place.path)/feed/SHA256SUMS \(place.path)/full"
+        "tarn add --adopt --name f --every 1h --delete \(place.path)/feed/SHA256SUMS \(place.path)/full"
       ),
       (["\(place.path)/feed/broken", "m"], 65, "--no-check"),
       (["\(place.path)/feed/none", "m"], 66, "--no-check"),

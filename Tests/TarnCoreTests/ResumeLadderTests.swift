@@ -217,7 +217,8 @@ import Testing
   @Test(
     arguments: [
       (206, "http://cdn/v1?signature=2", false, .append), (206, "http://cdn/v2", false, .askFromZero),
-      (206, "http://mirror/v1", false, .askFromZero), (206, "http://mirror/v1", true, .append),
+      (206, "http://mirror/v1", false, .append), (206, "http://mirror/v2", false, .askFromZero),
+      (206, "http://mirror/v2", true, .append),
       (416, "http://cdn/v1", false, .whole), (416, "http://cdn/v2", false, .askFromZero),
       (200, "http://cdn/v1", false, .nextRung), (200, "http://cdn/v2", false, .takeFromZero),
       (200, "http://mirror/v1", true, .nextRung),

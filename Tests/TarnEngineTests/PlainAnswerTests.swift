@@ -1,4 +1,5 @@
 import TarnCore
+import TarnRuntime
 import TestSupport
 import Testing
 

@@ -268,8 +268,11 @@ import Testing
       world.server.requests.map { $0.offset > 0 } == (inOnePass ? [false, true, false] : [true, false]))
   }
 
-  /// A digest proves the whole, whichever mirrors the redirects lead to. So does a signed URL with another signature.
-  @Test(arguments: [(Known.digest, "http://two/b"), (.nothing, "http://one/a?signature=2")])
+  /// A digest proves the whole, whichever mirrors the redirects lead to. A signed URL has another signature, and another mirror the same
+  /// name.
+  @Test(arguments: [
+    (Known.digest, "http://two/b"), (.nothing, "http://one/a?signature=2"), (.nothing, "http://two/pub/a"),
+  ])
   func theRestMayComeFromWhereTheFileIsTheSame(_ known: Known, _ second: String) throws {
     let world = world(known, led(to: second, FakeAnswer(etag: "\"1\"", body: Self.text.bytes)))
     world.server.script(

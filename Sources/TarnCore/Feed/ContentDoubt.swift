@@ -500,6 +500,8 @@ extension ContentDoubt {
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
     // Some servers' tables of endings call a TypeScript file this.
     if text == "video/mp2t" { return .other }
+    // And they call a batch file of DOS a program.
+    if ["bat", "cmd"].contains(ending) { return .text }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
     if isTold, binaryTypes.contains(text) { return .binary }
     if textEndings.contains(ending) || isNamedAsText(entry) || hasPageInside(entry) { return .text }
@@ -588,7 +590,7 @@ extension ContentDoubt {
     "txt", "text", "md", "rst", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
     "gpx",
     "kml", "svg", "csv", "tsv", "log", "nfo", "mht", "hta", "m3u", "m3u8", "pls", "sh", "conf", "ini", "toml",
-    "yaml", "yml", "css", "js", "bat", "cmd",
+    "yaml", "yml", "css", "js",
   ]
 
   /// Returns whether the name is like `README`.

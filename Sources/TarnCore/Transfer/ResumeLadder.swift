@@ -165,7 +165,7 @@ package enum ResumeLadder {
   /// date (RFC 9110 8.8.1).
   private static func mayBeSameFile(_ head: ResponseHead, _ known: Known) -> Bool {
     guard !known.digestDecides, let answered = known.answered else { return true }
-    return isSame(answered, withoutQuery(head.url))
+    return mayBeSameFile(answered, withoutQuery(head.url))
   }
 
   /// True when a digest decides in the end, or when the answer has a recorded validator (RFC 9110 15.3.7: a 206 carries the ETag
@@ -188,6 +188,18 @@ package enum ResumeLadder {
 }
 
 extension ResumeLadder {
+  /// Returns whether two URLs without queries may be of one file: they are the same, or those of one name at two hosts, as redirects to
+  /// several mirrors are.
+  package static func mayBeSameFile(_ one: String, _ other: String) -> Bool {
+    func parts(_ url: String) -> (host: Substring, name: Substring) {
+      let words = url.split(separator: "/", omittingEmptySubsequences: false)
+      return (words.count > 2 ? words[2] : "", words.last ?? "")
+    }
+    if isSame(one, other) { return true }
+    let (first, second) = (parts(one), parts(other))
+    return first.host != second.host && isSame(String(first.name), String(second.name))
+  }
+
   /// Returns a URL without its query, which is new in each redirect to a signed URL.
   package static func withoutQuery(_ url: String) -> String {
     String(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }))

@@ -233,7 +233,7 @@ struct Attempts {
       return fail("unstable-source", text, isTransient: false)
     case .notModified where isConditional:
       // The validators are those of another file, where redirects lead elsewhere now.
-      if let knownURL, knownURL != ResumeLadder.withoutQuery(head.url) {
+      if let knownURL, !ResumeLadder.mayBeSameFile(knownURL, ResumeLadder.withoutQuery(head.url)) {
         isUnconditional = true
         return .ask(told: nil)
       }

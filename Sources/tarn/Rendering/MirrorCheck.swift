@@ -179,10 +179,10 @@ struct StatusCheck {
 }
 
 extension [StatusDocument] {
-  /// The names that several of them have: one of the user's settings, and one of the system's agent.
+  /// The names of several folders: that of one of the user's settings, and that of one of the system's agent.
   var sharedNames: Set<String> {
-    var seen: Set<String> = []
-    return Set(map(\.name).filter { !seen.insert($0).inserted })
+    let folders = Dictionary(grouping: self, by: \.name).mapValues { Set($0.map(\.folder)) }
+    return Set(folders.filter { $0.value.count > 1 }.keys)
   }
 }
 
