@@ -119,7 +119,7 @@ import Testing
     world.folder.rename("b".path, to: "away".path)
     #expect(try world.repair([itself("b")]).report.counts.failed == 1)
     world.folder.rename("away".path, to: "b".path)
-    let gate = hold("a", of: world)
+    let gate = world.hold("a")
     world.folder.delete("a".path)
     let look = try world.beginRepair([.everything])
     world.awaitRequest(of: "a")
@@ -134,7 +134,7 @@ import Testing
   @Test func aConflictOfAPassBesideALookStays() throws {
     let world = try world()
     world.want("new", "text of new")
-    let (fetch, restore) = (hold("new", of: world), hold("a", of: world))
+    let (fetch, restore) = (world.hold("new"), world.hold("a"))
     let pass = try world.begin()
     world.awaitRequest(of: "new")
     world.clock.advance(.seconds(1))
@@ -152,12 +152,4 @@ import Testing
     #expect(try world.ledger.problem(name: "new".bytes) == conflict && !hasRecovered(world))
   }
 
-  /// Its answer comes once the gate is open.
-  private func hold(_ name: String, of world: World) -> AnswerGate {
-    let gate = AnswerGate()
-    var slow = FakeAnswer(body: "text of \(name)".bytes)
-    slow.gate = gate
-    world.server.answer(World.host + name, slow)
-    return gate
-  }
 }

@@ -15,15 +15,6 @@ import Testing
 
   private func itself(_ path: String) -> Region { Region(path.path, .itself) }
 
-  /// Its answer comes once the gate is open.
-  private func hold(_ name: String, of world: World) -> AnswerGate {
-    let gate = AnswerGate()
-    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
-    answer.gate = gate
-    world.server.answer(World.host + name, answer)
-    return gate
-  }
-
   private func requests(of name: String, _ world: World) -> Int {
     world.server.urls.count { $0 == World.host + name }
   }
@@ -74,7 +65,7 @@ import Testing
   @Test func whatAPassHasRecordedSinceTheLookIsNoConflict() throws {
     let world = try world()
     wantBare("new", "text of new", of: world)
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     let record = holdRecord(of: "new", world)
     let pass = try world.begin()
     record.isRenamed.wait()
@@ -98,7 +89,7 @@ import Testing
     world.server.put(World.host + "u", "newer text of u".bytes, etag: "\"2\"")
     world.folder.rename("u".path, to: "away".path)
     world.want("new", "text of new")
-    let gate = hold("new", of: world)
+    let gate = world.hold("new")
     world.clock.advance(.seconds(1))
     let pass = try world.begin()
     world.await { requests(of: "new", world) > 0 }
@@ -116,7 +107,7 @@ import Testing
     let world = try world()
     world.policy.localChanges = .report
     world.want("new", "text of new")
-    let gate = hold("new", of: world)
+    let gate = world.hold("new")
     let pass = try world.begin()
     world.await { requests(of: "new", world) > 0 }
     world.folder.write("a".path, "mine".bytes)
@@ -159,7 +150,7 @@ import Testing
     world.want("p", "text of p")
     world.folder.write("p".path, "somebody's".bytes)
     #expect(try world.run().problems.map(\.code) == ["foreign-file"])
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     world.folder.delete("a".path)
     world.folder.write("p".path, "somebody else's".bytes)
     let repair = try world.beginRepair([itself("a"), itself("p")])
@@ -207,7 +198,7 @@ import Testing
   @Test func aConflictWhereATransferRunsIsTold() throws {
     let world = try world()
     wantBare("new", "text of new", of: world)
-    let slow = hold("new", of: world)
+    let slow = world.hold("new")
     let pass = try world.begin()
     world.await { requests(of: "new", world) > 0 }
     world.folder.write("new".path, "somebody's".bytes)

@@ -15,15 +15,6 @@ import Testing
 
   private func itself(_ path: String) -> Region { Region(path.path, .itself) }
 
-  /// Its answer comes once the gate is open.
-  private func hold(_ name: String, of world: World) -> AnswerGate {
-    let gate = AnswerGate()
-    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
-    answer.gate = gate
-    world.server.answer(World.host + name, answer)
-    return gate
-  }
-
   /// Of a list that takes its time.
   private func holdList(of world: World) -> AnswerGate {
     let gate = AnswerGate()
@@ -52,7 +43,7 @@ import Testing
   private func waiting(_ world: World) throws -> Waiting {
     let list = holdList(of: world)
     world.want("new", "text of new")
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     let pass = try world.begin()
     world.await { world.server.urls.contains(UnchangedFeedTests.list) }
     world.folder.delete("a".path)
@@ -77,7 +68,7 @@ import Testing
     try world.choose([.publishLast: ["index"]])
     world.want("index", "text of index")
     let waiting = try waiting(world)
-    let again = hold("a", of: world)
+    let again = world.hold("a")
     waiting.repair.stop.set()
     #expect(try waiting.repair.wait().report.wasStopped)
     awaitRequests(2, of: "a", world)
@@ -240,7 +231,7 @@ import Testing
     let steering = PassSteering()
     world.steering = steering
     let list = holdList(of: world)
-    let (slow, other) = (hold("a", of: world), hold("b", of: world))
+    let (slow, other) = (world.hold("a"), world.hold("b"))
     let pass = try world.begin()
     world.await { world.server.urls.contains(UnchangedFeedTests.list) }
     for name in ["a", "b"] { world.folder.delete(name.path) }
@@ -264,7 +255,7 @@ import Testing
     let world = try world()
     let steering = PassSteering()
     world.steering = steering
-    let (slow, other) = (hold("a", of: world), hold("b", of: world))
+    let (slow, other) = (world.hold("a"), world.hold("b"))
     for name in ["a", "b"] { world.folder.delete(name.path) }
     let repair = try world.beginRepair(["a", "b"].map(itself))
     awaitRequests(of: "a", world)
@@ -284,7 +275,7 @@ import Testing
     let world = try world()
     let steering = PassSteering()
     world.steering = steering
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     world.folder.delete("a".path)
     let repair = try world.beginRepair([itself("a")])
     awaitRequests(of: "a", world)
@@ -315,7 +306,7 @@ import Testing
   /// Another repair would only wait for it, as long as it takes.
   @Test func whatARepairBringsIsLeftToIt() throws {
     let world = try world()
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     world.folder.delete("a".path)
     let first = try world.beginRepair([itself("a")])
     awaitRequests(of: "a", world)
@@ -333,7 +324,7 @@ import Testing
   @Test func oneRepairWaitsForWhatAPassBrings() throws {
     let world = try world(["a", "b", "c"])
     world.folder.delete("a".path)
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     let pass = try world.begin()
     awaitRequests(of: "a", world)
     world.folder.delete("b".path)

@@ -231,18 +231,10 @@ import Testing
     #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
   }
 
-  private func hold(_ name: String, of world: World) -> AnswerGate {
-    let gate = AnswerGate()
-    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
-    answer.gate = gate
-    world.server.answer(World.host + name, answer)
-    return gate
-  }
-
   /// Whatever becomes of the others, and of the process.
   @Test func whatARepairHasBroughtIsInPlaceAtOnce() throws {
     let world = try World.inSync(["a", "b", "c"])
-    let slow = hold("b", of: world)
+    let slow = world.hold("b")
     for name in ["a", "b"] { world.folder.delete(name.path) }
     world.log.clear()
     let repair = try world.beginRepair(["a", "b"].map { Region($0.path, .itself) })
@@ -262,7 +254,7 @@ import Testing
   @Test func whatARepairBringsBesideAPassIsMissing() throws {
     let world = try World.inSync(["a", "b"])
     world.want("new", "text of new")
-    let (big, slow) = (hold("new", of: world), hold("a", of: world))
+    let (big, slow) = (world.hold("new"), world.hold("a"))
     let pass = try world.begin()
     world.awaitRequest(of: "new")
     world.folder.delete("a".path)
@@ -284,12 +276,12 @@ import Testing
   /// The pass has counted it as missing.
   @Test func whatAnEarlierRepairBringsBesideAPassIsInPlaceAtOnce() throws {
     let world = try World.inSync(["a", "b"])
-    let slow = hold("a", of: world)
+    let slow = world.hold("a")
     world.folder.delete("a".path)
     let repair = try world.beginRepair([Region("a".path, .itself)])
     world.awaitRequest(of: "a", number: 2)
     world.want("new", "text of new")
-    let big = hold("new", of: world)
+    let big = world.hold("new")
     let pass = try world.beginBeside()
     world.awaitRequest(of: "new")
     #expect(try status(world).entries.current == 1)
@@ -310,7 +302,7 @@ import Testing
     world.folder.write("p".path, "somebody's".bytes)
     #expect(try world.run().problems.map(\.code) == ["foreign-file"])
     world.want("new", "text of new")
-    let (big, slow) = (hold("new", of: world), hold("p", of: world))
+    let (big, slow) = (world.hold("new"), world.hold("p"))
     let pass = try world.begin()
     world.awaitRequest(of: "new")
     world.folder.delete("p".path)
@@ -327,7 +319,7 @@ import Testing
   /// The later one leaves it to the earlier one.
   @Test func whatTwoRepairsWantIsMissingOnce() throws {
     let world = try World.inSync(["a", "b", "c"])
-    let gates = ["a", "b"].map { hold($0, of: world) }
+    let gates = ["a", "b"].map { world.hold($0) }
     for name in ["a", "b"] { world.folder.delete(name.path) }
     let first = try world.beginRepair([Region("a".path, .itself)])
     world.awaitRequest(of: "a", number: 2)

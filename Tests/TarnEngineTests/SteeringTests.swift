@@ -42,15 +42,11 @@ import Testing
     #expect(try world.run().isInSync)
   }
 
-  /// In the pass that it was cancelled in, whether its exchange has ended by then or not; what holds the pass up is another.
-  @Test(arguments: [false, true]) func whatWasCancelledIsTriedAgainInTheSamePass(isAtOnce: Bool) throws {
-    makeStuck()
-    world.want("late", "text")
-    world.server.script(World.host + "late", [FakeAnswer(hangs: true)])
+  /// Begins a pass that is told to cancel `late` at its first request, and then to try it again, before it may give up `stuck`.
+  private func beginRetrying(isAtOnce: Bool, _ answers: Answers) throws -> World.Running<PassReport> {
     let (ledger, steering) = (world.ledger, steering)
-    let answers = Answers()
     let requests = Locked(0)
-    let pass = try world.begin { request in
+    return try world.begin { request in
       guard request.url == World.host + "late" else { return }
       requests.withLock { $0 += 1 }
       guard requests.withLock({ $0 }) == 1 else { return }
@@ -62,11 +58,20 @@ import Testing
         return given
       }
     }
+  }
+
+  /// In the pass that it was cancelled in, whether its exchange has ended by then or not; what holds the pass up is another.
+  @Test(arguments: [false, true]) func whatWasCancelledIsTriedAgainInTheSamePass(isAtOnce: Bool) throws {
+    makeStuck()
+    world.want("late", "text")
+    world.server.script(World.host + "late", [FakeAnswer(hangs: true)])
+    let answers = Answers()
+    let pass = try beginRetrying(isAtOnce: isAtOnce, answers)
     let report = try pass.wait()
     #expect(answers.all == [.done, .done])
     #expect(world.text("late") == "text")
     #expect(report.problems.map(\.name) == ["stuck".bytes] && report.counts.failed == 1)
-    #expect(try ledger.problem(name: "late".bytes) == nil)
+    #expect(try world.ledger.problem(name: "late".bytes) == nil)
   }
 
   /// The last name of the list may be cut, and its file came after all.
@@ -79,21 +84,8 @@ import Testing
     world.add(
       Entry(path: list.path, size: list.size, digests: list.digests, sources: list.sources, isList: true))
     world.server.script(World.host + "late", [FakeAnswer(hangs: true)])
-    let (ledger, steering) = (world.ledger, steering)
     let answers = Answers()
-    let requests = Locked(0)
-    let pass = try world.begin { request in
-      guard request.url == World.host + "late" else { return }
-      requests.withLock { $0 += 1 }
-      guard requests.withLock({ $0 }) == 1 else { return }
-      answers.collect {
-        var given = [steering.give(.cancel, "late".path)]
-        _ = isSoInTime { (try? ledger.problem(name: "late".bytes)) != .some(.none) }
-        given.append(steering.give(.retry, "late".path))
-        _ = isSoInTime { steering.give(.cancel, "stuck".path) != .notThere }
-        return given
-      }
-    }
+    let pass = try beginRetrying(isAtOnce: false, answers)
     let report = try pass.wait()
     #expect(answers.all == [.done, .done])
     #expect(report.problems.map(\.name) == ["stuck".bytes], "\(report.problems)")

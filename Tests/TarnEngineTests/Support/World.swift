@@ -302,9 +302,19 @@ final class World {
     #expect(isSo != nil, "waited in vain", sourceLocation: sourceLocation)
   }
 
+  /// Holds the answer for a file of `inSync` until the gate is open.
+  func hold(_ name: String) -> AnswerGate {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
+    answer.gate = gate
+    server.answer(World.host + name, answer)
+    return gate
+  }
+
   /// - Parameter number: how many requests for it the server has seen then; that of an earlier pass counts.
   func awaitRequest(of name: String, number: Int = 1, sourceLocation: SourceLocation = #_sourceLocation) {
-    self.await({ self.server.urls.count { $0 == World.host + name } >= number }, sourceLocation: sourceLocation)
+    let url = World.host + name
+    self.await({ self.server.urls.count { $0 == url } >= number }, sourceLocation: sourceLocation)
   }
 
   private func hearNews(_ onRequest: (@Sendable (DownloadRequest) -> Void)?) {
