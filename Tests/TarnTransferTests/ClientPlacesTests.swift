@@ -243,6 +243,41 @@ final class ClientLine {
     #expect(takeAll(401..<402).count <= most + 1)
   }
 
+  /// Servers end a connection after a number of requests. The one in its place does not tell that there are too many streams.
+  @Test(arguments: [3, Int.max]) func connectionsInPlaceOfOthersTakeNoStreams(_ busy: Int) {
+    let line = StateLine(PlaceLimits(total: 16, perHost: 16, keptForSmall: 0))
+    let client = line.open(PlaceLimits(total: 12, perHost: 6))
+    var (running, count) = ([Int](), 0)
+    func fill(_ most: Int) {
+      while running.count < most {
+        if line.waitingCount == 0 {
+          line.add(count, StateLine.Request("m", "a", client: client, kind: .short))
+          count += 1
+        }
+        guard let next = line.take() else { return }
+        running.append(next.id)
+      }
+    }
+    func answer(isNew: Bool = false) {
+      let first = running.removeFirst()
+      line.heard(first, isStream: true, isNew: isNew)
+      line.finish(first)
+    }
+    fill(1)
+    answer(isNew: true)
+    fill(busy)
+    for _ in 0..<100 {
+      for _ in 0..<running.count {
+        answer()
+        fill(busy)
+      }
+      answer(isNew: true)
+      fill(busy)
+    }
+    fill(.max)
+    #expect(running.count >= StreamLimit.first)
+  }
+
   @Test func withoutStreamsUnknownOnesCountAsLarge() {
     let line = ClientLine(perHost: 3, keptForSmall: 1)
     for id in 0..<3 { line.add(id, to: "a", as: .unknown) }
@@ -421,6 +456,8 @@ final class ClientLine {
     limit.answered(isNew: true, running: 84)
     #expect(limit.most == 84)
     for _ in 0..<82 { limit.answered(isNew: false, running: 84) }
+    #expect(limit.most == 84)
+    limit.answered(isNew: false, running: 84)
     #expect(limit.most == 85)
     answerAll(&limit)
     #expect(limit.most == 86)

@@ -85,7 +85,7 @@ final class ClientHost {
   private var has = Places()
   /// The stream limit; `nil` while the host is not known to speak HTTP/2.
   private var limit: StreamLimit?
-  /// The connections that streams have opened while others were running, and the first one.
+  /// The connections that streams have opened while others left no room, and the first one.
   private var connections = 1
 
   init(_ client: ClientPlaces) { self.client = client }
@@ -127,8 +127,10 @@ final class ClientHost {
   ///   - before: the number of streams that were running when it was let in. They did not leave room for it.
   ///   - shared: the limits of all clients, up to which libcurl opens connections.
   func noteConnection(after before: Int, shared: PlaceLimits) {
-    // Without another stream there is no other connection, or it would have been used.
-    connections = before > 0 ? connections + 1 : 1
+    // As many streams had room: it takes the place of a connection that the server ends after some requests.
+    guard before >= limit?.fitting ?? 0 else { return }
+    // Each of the others has at least one of these streams. One without any would have been used, or has ended.
+    connections = min(connections, before) + 1
     guard client.limits.perHost < shared.perHost, shared.perHost != .max, connections > client.limits.perHost
     else { return }
     limit?.hold(at: max(before, fewestStreams))

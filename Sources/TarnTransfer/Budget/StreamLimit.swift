@@ -24,8 +24,10 @@ struct StreamLimit: Sendable, Equatable {
   /// The number of times that trouble has halved it.
   private(set) var generation = 0
   private var growth = Growth.withEachAnswer
-  /// The answers since the number changed.
+  /// The answers while all streams were taken, since the number changed or a connection was opened.
   private var answers = 0
+  /// The most streams that were all answered without a new connection.
+  private(set) var fitting = 0
 
   /// Counts the answer of a stream.
   ///
@@ -34,8 +36,11 @@ struct StreamLimit: Sendable, Equatable {
   ///   - running: the number of running streams, including this one.
   mutating func answered(isNew: Bool, running: Int) {
     if isNew { growth = .withEachRound }
+    if isNew { answers = 0 }
+    guard running >= most else { return }
     answers += 1
-    guard running >= most, most < ceiling else { return }
+    if answers >= most { fitting = max(fitting, most) }
+    guard most < ceiling else { return }
     guard growth == .withEachAnswer || answers >= most else { return }
     (most, answers) = (most + 1, 0)
   }
