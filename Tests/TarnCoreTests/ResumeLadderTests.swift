@@ -236,6 +236,25 @@ import Testing
     #expect(ResumeLadder.judge(head, rung: .etag, known: known, url: Self.url) == expected)
   }
 
+  /// A CDN may have a new folder in each redirect. There a strong ETag has to agree, and the size.
+  @Test(
+    arguments: [
+      ("https://cdn/1/f", nil, 1000, .append), ("http://cdn/2/f", "\"e\"", 1000, .append),
+      ("http://cdn/2/f", nil, 1000, .askFromZero), ("http://cdn/2/f", "W/\"e\"", 1000, .askFromZero),
+      ("http://cdn/2/f", "\"e\"", nil, .askFromZero), ("http://cdn/2/g", "\"e\"", 1000, .askFromZero),
+      ("http://mirror/2/f", nil, 1000, .append), ("http://mirror/2/f", "\"f\"", 1000, .askFromZero),
+    ] as [(String, String?, UInt64?, ResumeLadder.Verdict)])
+  func aFolderMayBeNewInEachRedirect(
+    _ answering: String, _ etag: String?, _ total: UInt64?, _ expected: ResumeLadder.Verdict
+  ) {
+    var known = Self.known(etag: "\"e\"", lastModified: "d", total: total)
+    known.answered = "http://cdn/1/f"
+    var head = ResponseHead(status: 206, url: answering)
+    (head.etag, head.lastModified) = (etag, "d")
+    head.contentRange = ContentRange(first: 100, last: 999, total: 1000)
+    #expect(ResumeLadder.judge(head, rung: .etag, known: known, url: Self.url) == expected)
+  }
+
   /// A body of another length than its own range says is none of them.
   @Test(
     arguments: [200, 203, 206],

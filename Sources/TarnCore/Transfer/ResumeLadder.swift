@@ -161,11 +161,12 @@ package enum ResumeLadder {
     return validators(head, known).allSatisfy { isSame($0.recorded, $0.said) }
   }
 
-  /// False when redirects lead to another URL than the one that sent the bytes, and no digest decides. Two files may have one ETag or
-  /// date (RFC 9110 8.8.1).
+  /// False when redirects lead to another file than the one that sent the bytes, and no digest decides. Two files may have one ETag or
+  /// date (RFC 9110 8.8.1), so an ETag says enough only where the sizes are compared, too.
   private static func mayBeSameFile(_ head: ResponseHead, _ known: Known) -> Bool {
     guard !known.digestDecides, let answered = known.answered else { return true }
-    return mayBeSameFile(answered, withoutQuery(head.url))
+    let etag = known.total == nil ? nil : known.etag
+    return mayBeSameFile(answered, withoutQuery(head.url), etags: (etag, head.etag))
   }
 
   /// True when a digest decides in the end, or when the answer has a recorded validator (RFC 9110 15.3.7: a 206 carries the ETag
@@ -188,16 +189,28 @@ package enum ResumeLadder {
 }
 
 extension ResumeLadder {
-  /// Returns whether two URLs without queries may be of one file: they are the same, or those of one name at two hosts, as redirects to
-  /// several mirrors are.
-  package static func mayBeSameFile(_ one: String, _ other: String) -> Bool {
-    func parts(_ url: String) -> (host: Substring, name: Substring) {
-      let words = url.split(separator: "/", omittingEmptySubsequences: false)
-      return (words.count > 2 ? words[2] : "", words.last ?? "")
+  /// Returns whether two URLs without queries may be of one file: they differ at most in their schemes, or have one name. Redirects to
+  /// several mirrors lead to several hosts. Those of a CDN may have another folder each time, and there a strong ETag decides.
+  ///
+  /// - Parameter etags: the ETags that came from the two.
+  package static func mayBeSameFile(
+    _ one: String, _ other: String, etags: (one: String?, other: String?)
+  ) -> Bool {
+    func address(_ url: String) -> [String] {
+      let words = url.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+      return words.count > 2 ? Array(words.dropFirst(2)) : words
     }
-    if isSame(one, other) { return true }
-    let (first, second) = (parts(one), parts(other))
-    return first.host != second.host && isSame(String(first.name), String(second.name))
+    let (first, second) = (address(one), address(other))
+    if first.elementsEqual(second, by: isSame) { return true }
+    guard let name = first.last, let otherName = second.last, isSame(name, otherName) else { return false }
+    if let etag = strong(etags.one), let otherETag = strong(etags.other) { return isSame(etag, otherETag) }
+    return first.first != second.first
+  }
+
+  /// Returns an ETag with its quotes when it is strong (RFC 9110 8.8.3), otherwise `nil`.
+  fileprivate static func strong(_ etag: String?) -> String? {
+    guard let etag, etag.hasPrefix("\""), etag.hasSuffix("\""), etag.utf8.count >= 2 else { return nil }
+    return etag
   }
 
   /// Returns a URL without its query, which is new in each redirect to a signed URL.
@@ -250,10 +263,7 @@ extension ResponseHead {
   }
 
   /// The ETag with its quotes when it is strong (RFC 9110 8.8.3), otherwise `nil`.
-  package var strongETag: String? {
-    guard let etag, etag.hasPrefix("\""), etag.hasSuffix("\""), etag.utf8.count >= 2 else { return nil }
-    return etag
-  }
+  package var strongETag: String? { ResumeLadder.strong(etag) }
 
   /// Last-Modified when it is strong by RFC 9110 8.8.2.2 (at least a minute before Date), otherwise `nil`.
   package var strongLastModified: String? {

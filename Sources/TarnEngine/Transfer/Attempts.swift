@@ -233,7 +233,10 @@ struct Attempts {
       return fail("unstable-source", text, isTransient: false)
     case .notModified where isConditional:
       // The validators are those of another file, where redirects lead elsewhere now.
-      if let knownURL, !ResumeLadder.mayBeSameFile(knownURL, ResumeLadder.withoutQuery(head.url)) {
+      let answered = ResumeLadder.withoutQuery(head.url)
+      if let knownURL,
+        !ResumeLadder.mayBeSameFile(knownURL, answered, etags: (action.row?.etag, head.etag))
+      {
         isUnconditional = true
         return .ask(told: nil)
       }
