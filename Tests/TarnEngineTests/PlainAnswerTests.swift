@@ -197,6 +197,28 @@ import Testing
     #expect(world.text("a.doc") == "{\\rtf1 good}")
   }
 
+  /// Another version may have come within the second of the first: no failure settles which one is in place.
+  @Test func aFailureDoesNotSettleAVersion() throws {
+    let world = world()
+    let sent = world.clock.time
+    world.add(
+      Entry(
+        path: "a.doc".path, modified: sent, sources: [Source(url: World.host + "a.doc")],
+        listing: ContentDoubt.enclosure))
+    var answer = answer("{\\rtf1 one}".bytes, Self.typed)
+    answer.sent = sent
+    world.server.answer(World.host + "a.doc", answer)
+    #expect(try world.run().isInSync)
+    world.clock.advance(.seconds(60))
+    world.server.answer(World.host + "a.doc", FakeAnswer(status: 503))
+    #expect(try world.run().problems.map(\.code) == ["http-503"])
+    #expect(world.text("a.doc") == "{\\rtf1 one}")
+    answer.body = "{\\rtf1 two}".bytes
+    world.server.answer(World.host + "a.doc", answer)
+    #expect(try world.run().isInSync)
+    #expect(world.text("a.doc") == "{\\rtf1 two}")
+  }
+
   /// Each answer has another number in it.
   @Test func aPageThatDiffersEachTimeIsNoNewVersion() throws {
     let world = world()

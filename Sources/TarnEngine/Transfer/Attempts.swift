@@ -42,14 +42,6 @@ struct Attempts {
     case exhausted(code: String, message: String)
     /// Another source would not help.
     case fail(FolderFailure)
-
-    /// True when nothing more is tried.
-    var isFailure: Bool {
-      switch self {
-      case .exhausted, .fail: true
-      case .publish, .seal, .unchanged, .ask, .wait, .lacksSpace: false
-      }
-    }
   }
 
   let action: Action

@@ -45,16 +45,15 @@ final class Job {
     attempts.knownURL = submission.client.requestOptions.knownURL
   }
 
-  /// True for a file of a window that is in place and is only asked for again. When that fails, it stays: a window tells of no other
-  /// version, and a server need not keep what it has sent.
-  private var isInPlace: Bool {
-    action.kind == .revalidate && entry.listing.elementsEqual(ContentDoubt.enclosure)
-  }
+  /// True for an unsure page that is in place and is only asked for again. When no server brings another file, it stays: a window
+  /// tells of no other version, and a server need not keep what it has sent. The next pass asks again.
+  private var staysWhenAskingFails: Bool { action.kind == .revalidate && action.row?.isUnsure == true }
 
   /// Returns the consequence of an answer.
   func next(after end: JobEnd, received: UInt64) -> Attempts.Step {
     let step = attempts.next(after: end, received: received)
-    return isInPlace && step.isFailure ? .unchanged : step
+    if staysWhenAskingFails, case .exhausted = step { return .unchanged }
+    return step
   }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
