@@ -493,11 +493,14 @@ import Testing
     #expect(bench.asked.withLock { $0.last?.ifNoneMatch } == "\"b\"")
   }
 
-  /// One name that is led to another file in time, such as that of the latest version. A signature is no other file.
-  @Test(arguments: [("http://c/1?signature=2", "first"), ("http://c/2", "second")])
+  /// One name that is led to another file in time, such as that of the latest version. A new signature or token is no other file.
+  @Test(
+    arguments: [
+      ("http://c/1/f?signature=2", "first"), ("https://c/2/f", "first"), ("http://c/1/g", "second"),
+    ])
   func aFileIsUnchangedWhereItCameFrom(_ second: String, _ expected: String) throws {
     var answer = FakeAnswer(etag: "\"1\"", body: Array("first".utf8))
-    answer.finalURL = "http://c/1?signature=1"
+    answer.finalURL = "http://c/1/f?signature=1"
     bench.answer("a", answer)
     let task = try bench.add("a")
     try bench.finish(task)
