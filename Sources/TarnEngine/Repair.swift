@@ -146,7 +146,7 @@ extension Pass {
     defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
     let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
-    if stop.isSet { rest = ports.engine.left(of: repair) - RepairPending(files: report.counts.failed) }
+    if stop.isSet { rest = ports.engine.left(of: repair) }
     return isSuperseded
   }
 

@@ -38,9 +38,16 @@ extension RepairPending {
 struct BringingRepair: Sendable {
   let engine: TransferEngine
   let id: BringingRepairs.ID
+
+  /// Counts the file of an action as failed. It stays missing; when the repair is cut short, its problem tells of it.
+  ///
+  /// - Parameter isOver: true when it is tried again.
+  func countFailed(_ action: Action, isOver: Bool = false) {
+    engine.countFailed(BroughtFile(repair: self, pending: RepairPending(action)), isOver: isOver)
+  }
 }
 
-/// A file that a repair has brought.
+/// A file that a repair was to bring.
 struct BroughtFile: Sendable {
   let repair: BringingRepair
   let pending: RepairPending
@@ -52,6 +59,8 @@ struct BringingRepairs {
 
   private struct Repair {
     var left: RepairPending
+    /// What of it has failed.
+    var failed = RepairPending()
     /// The number of the last manifest when it began.
     let manifest: Int
     var isRunning = true
@@ -72,7 +81,8 @@ struct BringingRepairs {
     repairs.values.filter { $0.manifest >= counted }.reduce(RepairPending()) { $0 + $1.left }
   }
 
-  func left(of id: ID) -> RepairPending { repairs[id]?.left ?? RepairPending() }
+  /// Returns what a repair still has to bring, without what has failed.
+  func left(of id: ID) -> RepairPending { repairs[id].map { $0.left - $0.failed } ?? RepairPending() }
 
   func isCountedAsMissing(_ id: ID) -> Bool { repairs[id].map { $0.manifest < counted } ?? false }
 
@@ -87,6 +97,11 @@ struct BringingRepairs {
       guard let repair = repairs[file.repair.id] else { continue }
       repairs[file.repair.id]?.left = repair.left - file.pending
     }
+  }
+
+  mutating func countFailed(_ file: BroughtFile, isOver: Bool) {
+    guard let failed = repairs[file.repair.id]?.failed else { return }
+    repairs[file.repair.id]?.failed = isOver ? failed - file.pending : failed + file.pending
   }
 
   /// - Parameter left: what a repair that was cut short did not bring.

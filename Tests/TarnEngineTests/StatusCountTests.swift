@@ -231,6 +231,28 @@ import Testing
     #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
   }
 
+  /// Its problem tells of what failed. What was never in place is not among what is left.
+  @Test(arguments: [false, true]) func whatFailedIsNotLeft(isRestore: Bool) throws {
+    let world = try World.inSync(["a", "b"])
+    var entry = world.serve("p", "text of p")
+    // It waits for no duplicate.
+    entry.digests = []
+    world.add(entry)
+    if !isRestore { world.folder.write("p".path, "somebody's".bytes) }
+    #expect(try world.run().problems.map(\.code) == (isRestore ? [] : ["foreign-file"]))
+    let gates = ["a", "b"].map { world.hold($0) }
+    world.server.script(World.host + "p", [FakeAnswer(status: 404)])
+    for name in ["a", "b", "p"] { world.folder.delete(name.path) }
+    world.log.clear()
+    let repair = try world.beginRepair(["a", "b", "p"].map { Region($0.path, .itself) })
+    world.await { !world.log.problems.isEmpty }
+    repair.stop.set()
+    let report = try repair.wait().report
+    #expect(report.wasStopped && report.counts.failed == 1 && report.counts.restored == 0)
+    #expect(world.ledger.contents.facts[.repairPending] == "2 18")
+    for gate in gates { gate.open() }
+  }
+
   /// Whatever becomes of the others, and of the process.
   @Test func whatARepairHasBroughtIsInPlaceAtOnce() throws {
     let world = try World.inSync(["a", "b", "c"])

@@ -372,7 +372,7 @@ final class EngineThread {
       return true
     }
     guard isPlaced else {
-      submission.account.fail(entry, code: failure.code, message: failure.message)
+      submission.account.fail(action, code: failure.code, message: failure.message)
       return true
     }
     let job = makeJob(action, entry, ordinal: ordinal, of: submission)
@@ -642,11 +642,11 @@ final class EngineThread {
     case .stale: submission.decideAgain(job.action)
     case .failed:
       submission.leavePartial(job)
-      account.fail(job.entry, code: job.failure?.code ?? "", message: job.failure?.message ?? "")
+      account.fail(job.action, code: job.failure?.code ?? "", message: job.failure?.message ?? "")
     case .noSpace:
       submission.leavePartial(job)
       let message = submission.space.refusal(submission.needed(job.entry))
-      account.fail(job.entry, code: FolderFailure.Code.noSpace.rawValue, message: message)
+      account.fail(job.action, code: FolderFailure.Code.noSpace.rawValue, message: message)
     case .cancelled, .paused:
       if ending == .paused { submission.pause(job) } else { submission.cancel(job) }
       if job.isWantedAgain { _ = try beginAgain(job.entry.path) }

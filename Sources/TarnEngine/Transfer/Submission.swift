@@ -353,7 +353,7 @@ final class Submission {
   func isBlocked(_ action: Action) -> Bool {
     if let entry = action.entry, entry.isList, let name = account.failedCut {
       account.fail(
-        entry, code: "feed-truncated",
+        action, code: "feed-truncated",
         message:
           "its last line has no end, and may be cut: \(name.printable) failed, so the list is not put in place"
       )
@@ -383,7 +383,7 @@ final class Submission {
   func cancel(_ job: Job) {
     keepPartial(job)
     let message = "its transfer was cancelled; the next pass tries again"
-    noteNow(account.fail(job.entry, code: Self.cancelledCode, message: message, isOrder: true))
+    noteNow(account.fail(job.action, code: Self.cancelledCode, message: message, isOrder: true))
     steeredAway[job.entry.path] = (job.action, job.ordinal, Self.cancelledCode)
   }
 
@@ -410,7 +410,7 @@ final class Submission {
       let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return nil }
-    account.takeBack(entry, code: code, wasPaused: code == Problem.pausedCode)
+    account.takeBack(action, entry, code: code, wasPaused: code == Problem.pausedCode)
     // A failure does not matter: publishing the file drops the problem, too.
     try? client.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     return (action, entry, ordinal)

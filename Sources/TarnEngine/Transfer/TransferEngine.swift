@@ -195,8 +195,12 @@ package final class TransferEngine: Sendable {
     try? recordPending(in: ledger)
   }
 
-  /// Returns what a repair still has to bring.
+  /// Returns what a repair still has to bring, without what has failed.
   func left(of repair: BringingRepair) -> RepairPending { inbox.withLock { $0.bringing.left(of: repair.id) } }
+
+  func countFailed(_ file: BroughtFile, isOver: Bool) {
+    inbox.withLock { $0.bringing.countFailed(file, isOver: isOver) }
+  }
 
   /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is
   /// by then.
