@@ -27,10 +27,10 @@ extension RepairPending {
     self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
   }
 
-  /// The file of an action, as it was planned; none where it is only recorded, or never counted as in place so far.
+  /// The file of an action, as it was planned; none where it is in place, or was never counted so.
   init(_ action: Action) {
-    let isCounted = !action.isRecorded && action.kind != .fetch && action.kind != .update
-    self.init(files: isCounted ? 1 : 0, bytes: isCounted ? action.bytesPlanned : 0)
+    let isMissing = [.restore, .replace].contains(action.kindToTell)
+    self.init(files: isMissing ? 1 : 0, bytes: isMissing ? action.bytesPlanned : 0)
   }
 }
 

@@ -231,6 +231,16 @@ import Testing
     #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
   }
 
+  /// What is in place, or was never counted so, is not missing while a repair is about it.
+  @Test(arguments: Action.Kind.allCases, [false, true])
+  func onlyWhatWasInPlaceIsMissing(_ kind: Action.Kind, restoresMode: Bool) {
+    let world = World()
+    var action = Action(kind, path: "a".path, entry: world.entry("a", "text of a"))
+    action.restoresMode = restoresMode
+    let isMissing = kind == .restore || kind == .replace || restoresMode
+    #expect(RepairPending(action).files == (isMissing ? 1 : 0))
+  }
+
   /// Its problem tells of what failed. What was never in place is not among what is left.
   @Test(arguments: [false, true]) func whatFailedIsNotLeft(isRestore: Bool) throws {
     let world = try World.inSync(["a", "b"])

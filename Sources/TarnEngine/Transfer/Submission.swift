@@ -196,8 +196,11 @@ final class Submission {
       brought: brought(job.action))
   }
 
+  /// - Returns: `nil` for a pass, and for what was not missing.
   private func brought(_ action: Action) -> BroughtFile? {
-    client.repair.map { BroughtFile(repair: $0, pending: RepairPending(action)) }
+    let pending = RepairPending(action)
+    guard pending.files > 0 else { return nil }
+    return client.repair.map { BroughtFile(repair: $0, pending: pending) }
   }
 
   /// Notes that a repair need not bring a file: it is in place, or another repair brings it and counts it.
@@ -277,10 +280,12 @@ final class Submission {
   func flushAdoptions(isTaken: (RelativePath) -> Bool) throws {
     guard !adoptions.isEmpty else { return }
     var adopted: [Row] = []
+    var brought: [BroughtFile] = []
     for action in adoptions {
       // Another client may have replaced a file that somebody removed.
       if let row = action.row, !isTaken(row.path), !mayHaveBeenBrought || isThere(row) {
         adopted.append(row)
+        if let file = self.brought(action) { brought.append(file) }
       } else {
         decideAgain(action)
       }
@@ -306,12 +311,7 @@ final class Submission {
       let (bytes, detail) = (row.identity.size, restored[row.path] ?? "")
       changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
     }
-    let brought = client.repair.map { repair in
-      adopted.filter { !recorded.contains($0.path) }.map { _ in
-        BroughtFile(repair: repair, pending: RepairPending(files: 1))
-      }
-    }
-    try engine.record(changes, brought: brought ?? [], in: client.ledger)
+    try engine.record(changes, brought: brought, in: client.ledger)
     for row in adopted { account.kept(row, code: code(row), isToDo: !recorded.contains(row.path)) }
   }
 
