@@ -432,6 +432,16 @@ import Testing
     #expect(stored == expected.joined(separator: ","))
   }
 
+  /// Where one is to begin, the others are no concern.
+  @Test func oneTaskIsComparedAlone() throws {
+    let ledger = try open()
+    let other = Digest(.sha256, padding: [9]).labelled
+    _ = try ledger.add(["a", "b"].map { request($0) { $0.digest = other } }, terms)
+    for task in 1...2 as ClosedRange<Int64> { try finish(ledger, task) }
+    #expect(try ledger.uncompared() == [1, 2])
+    #expect(try ledger.uncompared(2) == [2])
+  }
+
   // MARK: What the engine records
 
   @Test func aPartialFileIsKeptWithWhatProvesIt() throws {

@@ -82,8 +82,10 @@ final class DownloadSession: Sendable {
   }
 
   /// Queues finished tasks again that got a digest while they ran, where a crash came before `ended` could do so.
-  private func queueUncompared() throws(LedgerFailure) {
-    let tasks = try ledger.uncompared()
+  ///
+  /// - Parameter number: the only task to look at; `nil` for all.
+  private func queueUncompared(_ number: Int64? = nil) throws(LedgerFailure) {
+    let tasks = try ledger.uncompared(number)
     if !tasks.isEmpty { _ = try queue(tasks, from: [.finished]) }
   }
 
@@ -304,7 +306,7 @@ final class DownloadSession: Sendable {
       // The partial file's name may hold the file that a new one replaced.
       for intent in try ledger.unfinished() where intent.task.number == number { try settle(intent) }
       guard try ledger.task(number)?.state == .queued else {
-        try queueUncompared()
+        try queueUncompared(number)
         return nil
       }
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
@@ -391,9 +393,7 @@ final class DownloadSession: Sendable {
     if let task = try ledger.task(number) {
       releaseNames([task])
       // A digest that came while it ran holds as one that comes later.
-      if let digest = task.request.digest, digest != work?.request.digest, digest != task.digest {
-        _ = try queue([number], from: [.finished])
-      }
+      if task.request.digest != work?.request.digest { try queueUncompared(number) }
     }
     try makeRoom(after: number)
   }

@@ -10,13 +10,17 @@ extension SessionLedger {
   }
 
   /// Returns the finished tasks whose files are not known to have the digests of their requests.
-  package func uncompared() throws(LedgerFailure) -> [Int64] {
-    try read { connection throws(LedgerFailure) in
+  ///
+  /// - Parameter number: the only task to look at; `nil` for all.
+  package func uncompared(_ number: Int64? = nil) throws(LedgerFailure) -> [Int64] {
+    let only = number == nil ? "" : " AND number = ?"
+    let values = number.map { [Value.integer($0)] } ?? []
+    return try read { connection throws(LedgerFailure) in
       let tasks = try connection.all(
         """
         SELECT number, json_extract(request, '$.digest'), digest FROM tasks
-          WHERE state = 'finished' AND json_extract(request, '$.digest') IS NOT NULL
-        """, []
+          WHERE state = 'finished' AND json_extract(request, '$.digest') IS NOT NULL\(only)
+        """, values
       ) { row throws(LedgerFailure) in (try row.integer(0), try row.text(1), try row.optionalText(2)) }
       return tasks.compactMap { (number, asked, found) -> Int64? in
         guard let digest = Digest(labelled: asked) else { return nil }
