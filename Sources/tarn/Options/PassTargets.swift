@@ -72,20 +72,20 @@ struct PassTargets {
     }
     // A folder is adopted once, so the settings need not have the option. Another user's record would lock the
     // agent out.
-    let adoptsHere = flags.onlyAdopts && !isAgentAnotherUser
     return requests.map { request in
       var request = request
-      request.mayBeTheAgents = request.name == nil || !adoptsHere
+      request.mayBeTheAgents = request.name.map { !flags.onlyAdopts || hasAnotherUsersAgent($0) } ?? true
       return request
     }
   }
 
-  /// True when an agent runs as another user than this command.
-  private var isAgentAnotherUser: Bool {
-    guard let agent = try? AgentLink(session.sources).anyStatus(problemLimit: 0)?.answer.agent,
-      let owner = TextFile.status("/proc/\(agent.process)")?.st_uid
+  /// Returns whether the agent that has the mirror runs as another user than this command.
+  private func hasAnotherUsersAgent(_ name: String) -> Bool {
+    guard let answer = AgentLink(session.sources).status(about: name, session), !answer.mirrors.isEmpty,
+      let agent = answer.agent
     else { return false }
-    return owner != geteuid()
+    // A process of another user may be hidden.
+    return TextFile.status("/proc/\(agent.process)")?.st_uid != geteuid()
   }
 
   /// Returns a pass of one mirror by the word that names it, without further options.

@@ -164,11 +164,15 @@ struct AgentLink: Sendable {
 
   /// Returns the agent's name of the mirror; `nil` when no agent has it.
   func name(of word: String, _ session: Session) -> String? {
+    status(about: word, session)?.mirrors.first?.name
+  }
+
+  /// Returns what the agent that has the mirror says of itself and of the mirror; `nil` when no agent has it.
+  func status(about word: String, _ session: Session) -> StatusAnswer? {
     guard !Self.wasSilent.withLock({ $0 }) else { return nil }
-    let answer = try? tryAsking(about: word, session) { client, mirror in
+    return try? tryAsking(about: word, session) { client, mirror in
       try client.status(mirrors: [mirror], problemLimit: 0)
     }
-    return answer?.mirrors.first?.name
   }
 
   /// True for a word that is neither a name nor a folder that this user can look at here. It may be a name of
