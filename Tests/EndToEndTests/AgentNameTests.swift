@@ -173,6 +173,15 @@ final class AgentNameTests: AgentHouse {
     #expect(try !tarn("status", "--json").output.contains("\"state\" : \"paused\""))
   }
 
+  /// What the settings may name is left out, and the others are still the agent's.
+  @Test func aWordThatSettingsMayNameHidesNoEventsOfOthers() throws {
+    try startBeside()
+    try place.write("x\n", to: "own/conf.d/files.toml")
+    let events = try beside("events", "other", place.path + "/files", "--newest", "1000")
+    #expect(events.status == 78 && events.errors.contains("files.toml:1:"), "\(events)")
+    #expect(events.output.contains("  files  fetched  f1"), "\(events)")
+  }
+
   /// As for a secret that only root may read: a check by root finds nothing.
   @Test func whatOnlyTheAgentRejectsTheAgentTells() throws {
     try start()

@@ -114,7 +114,11 @@ struct Journal {
   var unsure: [Tarn.Place] = []
   /// The mirrors that were found later; those that cannot be read are left out.
   private let found = Locked<[Tarn.Place]>([])
-  private var places: [Tarn.Place] { given + found.withLock { $0 } }
+  /// Those that settings with errors may have for mirrors. No other agent is asked about them, for it may have such a name for
+  /// another one.
+  private let unclear: [Tarn.Place]
+  /// Those that an agent may be asked about.
+  private var places: [Tarn.Place] { clear(given) + found.withLock { $0 } }
   /// The time of the beginning: of mirrors found later only newer events are shown.
   private let began: Timestamp
   private let link: AgentLink
@@ -132,9 +136,17 @@ struct Journal {
     self.isAll = isAll
     given = places
     began = session.now
-    // A word that settings with errors may have for a mirror is not that of another agent.
-    let isUnclear = places.contains { $0.name == $0.folder && session.sources.checked().mayName($0.name) }
-    link = isUnclear ? AgentLink(session.sources).own : AgentLink(session.sources)
+    let all = AgentLink(session.sources)
+    let unclear = places.filter { $0.name == $0.folder && session.sources.checked().mayName($0.name) }
+    // The agent of these settings goes on with older ones.
+    let asksOwn =
+      !unclear.isEmpty && (unclear.count == places.count || (try? all.own.status(problemLimit: 0)) != nil)
+    link = asksOwn ? all.own : all
+    self.unclear = asksOwn ? [] : unclear
+  }
+
+  private func clear(_ places: [Tarn.Place]) -> [Tarn.Place] {
+    places.filter { place in !unclear.contains { $0.name == place.name } }
   }
 
   /// The worst status of what could not be read so far.
@@ -247,7 +259,12 @@ struct Journal {
         let answer = try link.tryAsking { client in
           try client.events(after: cursor, mirrors: self.names(for: client, after: cursor), limit: 1000)
         }
-        if let answer { return answer }
+        if let answer {
+          if let failure = unclear.isEmpty ? nil : SettingsReport(session).failure {
+            for place in unclear { tell(EventPage.Unread(place.name, failure)) }
+          }
+          return answer
+        }
       }
     } catch {
       if error.code == PassFailure.silentAgent {
