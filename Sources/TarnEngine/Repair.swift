@@ -67,7 +67,8 @@ extension Pass {
   /// Drops problems that are over, or about what the manifest no longer wants: others may have worked in the folder since the look.
   /// What they had renamed by then, and not yet recorded, looked like somebody else's file.
   ///
-  /// - Parameter steady: the paths of conflicts where no file is getting its name. What becomes of another one is known in a moment.
+  /// - Parameter steady: the paths that nobody uses, or where a transfer is not at its end yet. At another path a file is just getting
+  ///   its name: a conflict there is dropped, and the path is looked at again.
   /// - Returns: whether paths must be looked at again: conflicts were left to others, or the last manifest wants entries otherwise.
   private func dropOutdated(
     _ report: inout PassReport, _ planner: RegionPlanner, steady: Set<RelativePath>

@@ -71,7 +71,8 @@ struct BringingRepairs {
   /// The number of the manifest that a pass is carrying out, which has counted what is in place; 0 when none is. What earlier repairs
   /// bring was missing then.
   private var counted = 0
-  /// The number of times that the fact of what is left was written, except with what was brought.
+  /// The number of times that the fact of what is left was written alone. After such a write beside one with brought files, nobody
+  /// knows which was the last, so the fact is written again.
   var writes = 0
 
   var running: Int { repairs.values.count { $0.isRunning } }

@@ -62,7 +62,7 @@ struct Plan {
     var unknownSizes = 0
     /// The bytes to restore for files that existed and whose size the feed does not tell.
     var bytesAsRecorded: UInt64 = 0
-    /// The files that the actions bring back.
+    /// The files that were in place and that the actions bring back. A repair shows them as missing until they are there.
     var missing = RepairPending()
     /// Entries below files that have to make way first. They are planned only if those files may go; see `admitBlocked`.
     var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)

@@ -698,7 +698,7 @@ final class EngineThread {
     }
   }
 
-  /// - Returns: the answer; `nil` when the file in place is the server's version.
+  /// - Returns: the answer; `nil` when the file in place stays.
   private func answer(_ step: Attempts.Step, _ job: Job) -> TransferState.Answer? {
     switch step {
     case .publish(let partial, let sealed, let head):
@@ -756,7 +756,7 @@ final class EngineThread {
     }
   }
 
-  /// Confirms that the file in place is the server's version.
+  /// Ends a job whose file in place is the server's version, or an unsure page that stays although asking failed.
   private func confirm(_ job: Job, as row: Row?) throws {
     // This must come before anybody else has the path.
     if let row { try job.submission.confirm(row, job) }

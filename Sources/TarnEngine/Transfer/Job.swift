@@ -40,9 +40,14 @@ final class Job {
     self.entry = entry
     self.ordinal = ordinal
     self.lane = lane
-    attempts = Attempts(action, entry, submission.retry, submission.client.random)
+    attempts = Self.attempts(action, entry, of: submission)
+  }
+
+  private static func attempts(_ action: Action, _ entry: Entry, of submission: Submission) -> Attempts {
+    var attempts = Attempts(action, entry, submission.retry, submission.client.random)
     attempts.keepsWithoutRoom = submission.client.keepsFailed
     attempts.knownURL = submission.client.requestOptions.knownURL
+    return attempts
   }
 
   /// True for an unsure page that is in place and is only asked for again. When no server brings another file, it stays: a window
@@ -78,9 +83,7 @@ final class Job {
 
   /// Resets the job as if nothing had been requested. Its partial file is gone.
   func beginAnew() {
-    attempts = Attempts(action, entry, submission.retry, submission.client.random)
-    attempts.keepsWithoutRoom = submission.client.keepsFailed
-    attempts.knownURL = submission.client.requestOptions.knownURL
+    attempts = Self.attempts(action, entry, of: submission)
     (failure, isRefusedByKernel) = (nil, false)
   }
 }
