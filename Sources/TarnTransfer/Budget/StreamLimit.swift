@@ -35,8 +35,7 @@ struct StreamLimit: Sendable, Equatable {
   ///   - isNew: true when a connection was opened for it.
   ///   - running: the number of running streams, including this one.
   mutating func answered(isNew: Bool, running: Int) {
-    if isNew { growth = .withEachRound }
-    if isNew { answers = 0 }
+    if isNew { (growth, answers) = (Growth.withEachRound, 0) }
     guard running >= most else { return }
     answers += 1
     if answers >= most { fitting = max(fitting, most) }
