@@ -92,6 +92,20 @@ import Testing
     #expect(AgentSync.word(status, 7) == "transferring")
   }
 
+  /// Who waits for a long pass sees how far it is, and nothing of another one.
+  @Test func howFarThePassIsIsTold() {
+    var status = Samples.status()
+    (status.state, status.run, status.runKind) = ("transferring", 7, "pass")
+    #expect(AgentSync.line(status, 7) == "the agent: transferring")
+    status.progress = StatusDocument.Progress(
+      filesDone: 1, filesTotal: 4, bytesDone: 512 << 20, bytesTotal: 1 << 30, unknownSizes: 0,
+      rate: 1 << 20)
+    #expect(
+      AgentSync.line(status, 7)
+        == "the agent: transferring  50%  1 of 4 files  0.5 of 1.0 GiB  1.0 MiB/s  ETA 8:32")
+    #expect(AgentSync.line(status, 8) == "the agent: waiting for the pass before it to end")
+  }
+
   /// An order lies in the socket of an agent that does not answer; a question changes nothing.
   @Test func anOrderWithoutAnswerMayStillBeCarriedOut() {
     for (reason, text) in [

@@ -1,3 +1,4 @@
+import Glibc
 import TarnAgent
 import TarnCore
 import Testing
@@ -245,6 +246,16 @@ import Testing
         "stopped: 1.2 MiB fetched this time, 4 files put in place; what came is kept, and 'tarn sync /srv/iso' "
           + "goes on from there, within a file where its server can"
       ])
+  }
+
+  /// A service manager knows no keys, and in a log nobody presses one.
+  @Test func onlyATerminalIsToldOfItsKeys() {
+    #expect(Session.wayToEndAtOnce(after: SIGINT, isTerminal: true) == "; press Ctrl-C again to end at once")
+    for (signal, isTerminal) in [(SIGINT, false), (SIGTERM, true), (SIGHUP, true), (nil, true)]
+      as [(Int32?, Bool)]
+    {
+      #expect(Session.wayToEndAtOnce(after: signal, isTerminal: isTerminal) == "")
+    }
   }
 
   @Test func planLines() {

@@ -30,16 +30,20 @@ struct IndexTests {
     }
   }
 
-  /// Links lead below where the page lies in the end.
+  /// Links lead below where the page lies in the end. It is fetched once, though its address leads elsewhere.
   @Test(arguments: ["html", "json"]) func anIndexThatAnotherHostServesIsRead(kind: String) throws {
     let server = try Nginx(
       locations: "location = /old/ { return 302 http://localhost:$server_port/\(kind)/; }")
     try server.files.write("one\n", to: "a.txt")
     try server.files.write("two\n", to: "sub/b.txt")
     let place = try TemporaryDirectory()
-    let outcome = try Tarn.sync(server.url("old/"), place.path + "/m")
-    #expect(outcome.status == 0, "\(outcome)")
+    let requests = try server.requests {
+      let outcome = try Tarn.sync(server.url("old/"), place.path + "/m")
+      #expect(outcome.status == 0, "\(outcome)")
+    }
     #expect(place.text("m/a.txt") == "one\n" && place.text("m/sub/b.txt") == "two\n")
+    let listings = requests.map(\.uri).filter { $0.hasSuffix("/") }.sorted()
+    #expect(listings == ["/\(kind)/", "/\(kind)/sub/", "/old/"])
   }
 
   /// A list of checksums among the files of an index is for these.

@@ -67,8 +67,10 @@ struct KeptListTests {
     let failed = try sync("--retries", "0")
     #expect(failed.status == 3 && place.text("mirror/f1") == "ONE\n", "\(failed)")
     let events = try Tarn.run(["events", place.path + "/mirror"])
-    let order = events.output.split(separator: "\n").filter { $0.contains("updated") }
-    #expect(order.count <= 2 && order.first?.contains("f1") == true, "\(events)")
+    let order = events.output.split(separator: "\n").filter { $0.contains("  updated  ") }
+    try #require(order.count == 2, "\(events)")
+    #expect(order[0].contains("  updated  f1") && order[1].contains("  updated  SHA256SUMS"), "\(events)")
+    #expect(place.text("mirror/SHA256SUMS") == server.files.text("SHA256SUMS"))
   }
 
   /// The list is none of the files that are mirrored: it counts neither as kept nor as come or gone.

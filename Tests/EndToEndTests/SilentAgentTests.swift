@@ -1,5 +1,29 @@
 import Foundation
+import TestSupport
 import Testing
+
+/// A user whom the modes of files bind, as they do not bind root.
+private enum Bound {
+  static let before: [String] =
+    geteuid() == 0
+    ? [
+      Program.find("setpriv") ?? "/nonexistent/setpriv", "--bounding-set=-dac_override,-dac_read_search",
+      "--inh-caps=-dac_override,-dac_read_search",
+    ] : []
+
+  static let obstacle: String? = {
+    guard let setpriv = before.first else { return nil }
+    let outcome = try? Program(setpriv, Array(before.dropFirst()) + ["true"]).wait()
+    return outcome?.status == 0 ? nil : "setpriv takes no rights of root's away"
+  }()
+
+  static func tarn(_ words: [String], environment: [String: String], in directory: URL) throws -> Outcome {
+    let all = before + [Tarn.path] + words
+    return try Program(
+      all[0], Array(all.dropFirst()), environment: Tarn.environment(environment), in: directory
+    ).wait()
+  }
+}
 
 /// What is said beside an agent that does not answer, that has nothing to tell, or that may not be asked.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
@@ -49,6 +73,37 @@ final class SilentAgentTests: AgentHouse {
     let status = try tarn("status", "files")
     #expect(status.status == 0 && !status.output.contains("paused"), "\(status)")
     #expect(!agent.errorsSoFar.contains("paused"), "\(agent.errorsSoFar)")
+  }
+
+  /// Of another user's agent, which this user may not ask: once nobody listens at its socket, that is no agent.
+  @Test(.enabled(if: Bound.obstacle == nil, "\(Bound.obstacle ?? "")"), arguments: [false, true])
+  func aSocketThatMayNotBeWrittenIsNoAgentByItself(isListening: Bool) throws {
+    for name in ["empty", "runtime/tarn"] { try place.write("", to: name + "/.keep") }
+    try place.write(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/mine\"\n",
+      to: "own/tarn.toml")
+    let environment = [
+      "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/own/state",
+      "RUNTIME_DIRECTORY": place.path + "/own/run", "CONFIGURATION_DIRECTORY": place.path + "/own",
+      "XDG_RUNTIME_DIR": place.path + "/runtime",
+    ]
+    let empty = place.url.appendingPathComponent("empty")
+    func run(_ words: String...) throws -> Outcome {
+      try Bound.tarn(words, environment: environment, in: empty)
+    }
+    #expect(try run("sync", "files").status == 0)
+    let socket = place.path + "/runtime/tarn/tarn.sock"
+    let listener = try isListening ? RawListener(socket) : nil
+    if !isListening { RawListener.leave(socket) }
+    try #require(chmod(socket, 0) == 0)
+
+    let status = try run("status", "files")
+    #expect(status.status == (isListening ? 77 : 0) && status.output.contains(": in sync"), "\(status)")
+    #expect(status.errors.contains("may not connect") == isListening, "\(status)")
+    let pause = try run("pause", "files")
+    #expect(pause.status == (isListening ? 77 : 69), "\(pause)")
+    #expect(pause.errors.contains(isListening ? "may not connect" : "no agent answers at"), "\(pause)")
+    withExtendedLifetime(listener) {}
   }
 
   @Test func anAgentWithoutMirrorsIsNoError() throws {

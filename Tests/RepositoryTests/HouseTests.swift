@@ -67,13 +67,14 @@ import Testing
       Repository.Source(path: $0, text: try Repository.text($0))
     }
     let golden = Repository.sources(in: "Tests/Fixtures/golden", suffixes: [".txt"])
+    let manual = Repository.sources(in: "packaging/man", suffixes: [".1", ".5", ".7", ".8"])
     let messages = Self.sources.flatMap { file in
       file.lines.filter { $0.contains("\"") && !$0.drop { $0 == " " }.hasPrefix("//") }.map {
         (file.path, String($0))
       }
     }
-    let texts = (pages + golden).map { ($0.path, $0.text) }
-    #expect(golden.count > 10 && messages.count > 1000)
+    let texts = (pages + golden + manual).map { ($0.path, $0.text) }
+    #expect(golden.count > 10 && manual.count > 30 && messages.count > 1000)
     for (path, text) in messages + texts {
       let text = text.lowercased()
       for word in words { #expect(!text.contains(word), "\(path): \(word)") }

@@ -89,6 +89,30 @@ import Testing
     #expect(told)
   }
 
+  /// Another pass alone would fail in the same way.
+  @Test func whatFoundNoSpaceIsExplainedByWhatGivesSome() throws {
+    try fillTrash(3)
+    world.policy.reserve = .bytes(0)
+    world.folder.setSpace(free: 4)
+    world.want("g", "too much")
+    #expect(try world.run().problems.map(\.code) == ["no-space"])
+    func step() throws -> String? {
+      try ExplainQuery(ledger: world.ledger, folder: world.folder).explain("g".path, mirror: "m").hint
+    }
+    #expect(try step() == "tarn trash empty m (15 B), then: tarn sync m")
+    _ = try can.empty(world.ledger.trash(), stop: StopFlag())
+    let room = "make room on the file system, or keep less of it free (--reserve), then: tarn sync m"
+    #expect(try step() == room)
+    for code in ["space-short", "quota-exceeded"] {
+      let problem = Problem(
+        name: "g".bytes, kind: .failed, code: code, message: "it is full", seen: world.clock.time)
+      #expect(ProblemAdvice(problem, mirror: "m").step == room)
+      #expect(
+        ProblemAdvice(problem, mirror: "m", trashBytes: 15).step.hasPrefix(
+          "tarn trash empty m (15 B), then: "))
+    }
+  }
+
   @Test func spaceThatWasWrittenIsNotCountedTwice() throws {
     let world = World()
     world.policy.reserve = .bytes(0)

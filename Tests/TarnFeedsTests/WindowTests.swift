@@ -73,6 +73,22 @@ import Testing
     #expect(files[1...].allSatisfy { $0.length == nil && $0.date == nil })
   }
 
+  /// Feeds that are written by hand, and by programs that fold their lines. In an attribute XML itself makes a blank of a line break
+  /// that is not written as a reference.
+  @Test func lineBreaksInAURLAreNoneOfIt() {
+    let url = "https://a.example/shows/one.mp3"
+    for written in [
+      "\n  https://a.example/shows/one.mp3\n", "https://a.example/&#13;&#10;&#9;shows/one&#xA;.mp3",
+    ] {
+      let files = parse(Self.item("<guid>1</guid><enclosure url=\"\(written)\" length=\"7\"/>")).enclosures
+      #expect(files.map(\.sources) == [[Source(url: url)]], "\(written)")
+    }
+    let json = parse(
+      #"{"version":"https://jsonfeed.org/version/1","items":[{"id":"a","attachments":"#
+        + #"[{"url":"https://a.example/\n\tshows/one.mp3\r\n"}]}]}"#)
+    #expect(json.enclosures.map(\.sources) == [[Source(url: url)]])
+  }
+
   static let rdf = """
     <rdf:RDF xmlns="http://purl.org/rss/1.0/" xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
       xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:enc="http://purl.oclc.org/net/rss_2.0/enc#"

@@ -138,6 +138,13 @@ struct CurlRuleTests {
     #expect(outcome?.head?.url == "\(server.plain)/ok/x/10/f%20with%20space")
   }
 
+  /// Some versions of libcurl write the digits in small letters, which is the same URL.
+  @Test func bytesInLocationAreEncoded() throws {
+    let (outcome, bytes) = try fetch("\(server.plain)/redirect-bytes/raw/10/f", settings())
+    #expect(outcome?.head?.url.lowercased() == "\(server.plain)/ok/raw/10/f-%c3%bc")
+    #expect(bytes == SeedStream.bytes(seed: "raw", size: 10))
+  }
+
   /// What is to come with its body is not led to where it would come without.
   @Test(arguments: [("redirect", 302, 1), ("redirect-relative", 200, 2), ("redirect-permanent", 200, 2)])
   func aRedirectThatDropsTheBodyIsAResult(_ behaviour: String, _ status: Int, _ requests: Int) throws {

@@ -40,7 +40,10 @@ struct FloodTests {
     "chunk-tiny",
   ]) func aFloodEndsAndOthersGoOn(kind: String) throws {
     let failure = try #require(try outcome(kind)?.failure)
+    // By the limit of bytes without content, and by nothing else.
     #expect(failure.code == .flooded, "\(failure)")
+    let limit = "\(Units.show(FloodGuard.mostWasted)) and more without any content"
+    #expect(failure.message.contains(limit), "\(failure)")
     #expect(!failure.isTransient)
   }
 

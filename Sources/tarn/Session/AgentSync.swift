@@ -194,10 +194,7 @@ struct AgentSync {
   private func tell(_ document: StatusDocument, _ run: UInt64, isOnlyOne: Bool, _ told: inout Told) {
     guard !session.isQuiet, !session.isJSON else { return }
     let word = Self.word(document, run)
-    let progress = document.run == run ? document.progress.map { ProgressText.share($0) } ?? [] : []
-    let line =
-      (isOnlyOne ? "" : "\(Printable.escape(document.name)): ") + "the agent: "
-      + ([word] + progress).joined(separator: "  ")
+    let line = (isOnlyOne ? "" : "\(Printable.escape(document.name)): ") + Self.line(document, run)
     if Terminal.messages.canRedraw {
       let width = Terminal.messages.size.columns - 1
       let lines = StatusText.transfers(document, most: StatusText.mostTransfers).lines + [line]
@@ -209,6 +206,12 @@ struct AgentSync {
     guard word != told.word || now - told.time >= .seconds(60) else { return }
     session.console.message("\(session.now.rfc3339) \(line)")
     told = Told(word: word, time: now)
+  }
+
+  /// Returns `the agent: transferring  43%  1 of 2 files`: the pass with this number, and how far it is.
+  static func line(_ document: StatusDocument, _ run: UInt64) -> String {
+    let progress = document.run == run ? document.progress.map { ProgressText.share($0) } ?? [] : []
+    return "the agent: " + ([word(document, run)] + progress).joined(separator: "  ")
   }
 
   /// Returns the state of the pass with this number, which has not ended.

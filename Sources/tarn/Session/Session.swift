@@ -204,10 +204,13 @@ struct Session: Sendable {
     return try body(stop)
   }
 
-  /// The hint for a user who has pressed Ctrl-C once; a service manager knows no keys.
   private static var waysToEndAtOnce: String {
-    Interruption.shared.received == SIGINT && Terminal.messages.isTerminal
-      ? "; press Ctrl-C again to end at once" : ""
+    wayToEndAtOnce(after: Interruption.shared.received, isTerminal: Terminal.messages.isTerminal)
+  }
+
+  /// The hint for a user who has pressed Ctrl-C once; a service manager knows no keys.
+  static func wayToEndAtOnce(after signal: Int32?, isTerminal: Bool) -> String {
+    signal == SIGINT && isTerminal ? "; press Ctrl-C again to end at once" : ""
   }
 
   /// Runs something that a signal stops between two of its groups; it has nothing to display.
