@@ -42,7 +42,8 @@ def issue(payload):
 def is_failure(payload):
     """False for a known issue, and for a warning."""
     told = payload.get("issue", {})
-    return told.get("isFailure", not told.get("isKnown", False) and told.get("_severity") != "warning")
+    is_warning = "warning" in (told.get("severity"), told.get("_severity"))
+    return told.get("isFailure", not told.get("isKnown", False) and not is_warning)
 
 
 class Run:
