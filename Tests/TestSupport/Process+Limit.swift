@@ -1,3 +1,4 @@
+import Dispatch
 package import Foundation
 
 extension Process {
@@ -6,8 +7,8 @@ extension Process {
   /// By SIGKILL: the threads of tests block other signals, and a child inherits that.
   package func killWhenLate() {
     DispatchQueue.global().asyncAfter(deadline: .now() + 300) { [weak self] in
-      guard let self, isRunning else { return }
-      kill(processIdentifier, SIGKILL)
+      guard let self, self.isRunning else { return }
+      kill(self.processIdentifier, SIGKILL)
     }
   }
 }
