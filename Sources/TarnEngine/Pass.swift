@@ -723,7 +723,7 @@ extension PassReport {
     bytes.confirmed = account.bytes.confirmed
     account.learned.apply(to: &bytes)
     problems.keep(account.problems)
-    namedEarly = Set(account.early?.standing.keys.map { $0 } ?? [])
+    namedEarly = Set(account.early?.open.keys.map { $0 } ?? [])
   }
 
   /// Adds the results of deciding again about stale paths.

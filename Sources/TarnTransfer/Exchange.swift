@@ -28,9 +28,9 @@ final class Exchange {
   let client: Client
   let request: DownloadRequest
   let receiver: any DownloadReceiver
-  /// Its connection slot in the budget, or its ticket in the queue for one.
+  /// Its place in the budget, or in the queue for one.
   var place: TransferBudget.Place?
-  /// The first slot that it had.
+  /// The first place that it had.
   var firstPlace: TransferBudget.Place?
   private(set) var stage = Stage.waiting
   /// True when it goes ahead of others wherever it waits.

@@ -83,7 +83,7 @@ import Testing
   /// What an order waits for.
   @Test func whatAPassWaitsFor() {
     var status = Samples.status()
-    #expect(AgentSync.word(status, 7) == "waiting for a place")
+    #expect(AgentSync.word(status, 7) == "waiting for a free slot")
     (status.state, status.run, status.runKind) = ("transferring", 5, "repair")
     #expect(AgentSync.word(status, 7) == "waiting for a repair of local changes to end")
     status.runKind = "pass"

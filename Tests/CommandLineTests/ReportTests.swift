@@ -1,5 +1,6 @@
 import Foundation
 import TarnConfig
+import TestSupport
 import Testing
 
 @testable import tarn
@@ -24,6 +25,7 @@ import Testing
       "-xzf", "\(place.path)/\(file)", "-C", "\(place.path)/unpacked", "--strip-components=1",
     ]
     try process.run()
+    process.killWhenLate()
     process.waitUntilExit()
     #expect(process.terminationStatus == 0)
     let names = try FileManager.default.contentsOfDirectory(atPath: place.path + "/unpacked").sorted()

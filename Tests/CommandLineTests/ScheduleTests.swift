@@ -1,5 +1,6 @@
 import Foundation
 import TarnConfig
+import TestSupport
 import Testing
 
 @testable import tarn
@@ -49,6 +50,7 @@ import Testing
     process.standardOutput = pipe
     process.standardError = pipe
     try process.run()
+    process.killWhenLate()
     let data = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     return (process.terminationStatus, String(decoding: data, as: UTF8.self))

@@ -1,6 +1,7 @@
 import Foundation
 import TarnControl
 import TarnCore
+import TestSupport
 import Testing
 
 /// tarn-session(7) names all that the wire takes and gives, and nothing else.
@@ -189,6 +190,7 @@ enum Documents {
     process.standardInput = FileHandle.nullDevice
     (process.standardOutput, process.standardError) = (pipe, pipe)
     try process.run()
+    process.killWhenLate()
     let output = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     return (process.terminationStatus, String(decoding: output, as: UTF8.self))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The built program, run as users run it: no terminal, a home of its own, 80 columns.
@@ -41,6 +42,7 @@ struct TarnBinary {
     process.standardOutput = try handle(output)
     process.standardError = try handle(messages)
     try process.run()
+    process.killWhenLate()
     process.waitUntilExit()
     return Result(
       status: process.terminationStatus, output: try String(contentsOf: output, encoding: .utf8),

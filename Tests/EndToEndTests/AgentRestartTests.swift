@@ -42,7 +42,7 @@ final class AgentRestartTests: AgentHouse {
       try waitUntil("it is taken") { client.errorsSoFar.contains("the agent: ") }
       return client
     }
-    #expect(clients.contains { $0.errorsSoFar.contains("waiting for a place") })
+    #expect(clients.contains { $0.errorsSoFar.contains("waiting for a free slot") })
     agent?.signal(SIGKILL)
     _ = try agent?.wait()
     held.open()

@@ -24,7 +24,7 @@ struct StreamTests {
     defer { program.signal(SIGKILL) }
     // What is of unknown size is a stream at first.
     let most = isKnown || row.size < 60_000 ? row.most : row.files...row.files
-    let turns = try house.letGoInTurns(program, first: most.lowerBound)
+    let turns = try house.letGoInTurns(program, most.lowerBound, of: files)
     let outcome = try program.wait()
     #expect(outcome.status == 0, "\(outcome)")
     #expect(files.allSatisfy { house.has($0) })
@@ -40,7 +40,7 @@ struct StreamTests {
     let files = try house.files(400, of: 30_000, at: "held")
     let program = try house.begin(house.files(20, of: 10, at: "quick") + files)
     defer { program.signal(SIGKILL) }
-    let turns = try house.letGoInTurns(program, first: 65)
+    let turns = try house.letGoInTurns(program, 65, of: files)
     let outcome = try program.wait()
     #expect(outcome.status == 0, "\(outcome)")
     let asked = try house.requests(at: "held")
@@ -79,8 +79,7 @@ struct StreamTests {
     var turns: [Int] = []
     // Some may be asked for before the answer is read.
     for _ in 0..<3 {
-      try house.held.wait()
-      house.held.settle()
+      try house.waitForTurn(of: program, 7)
       turns.append(house.held.letGo())
     }
     house.held.open()
@@ -103,7 +102,7 @@ struct StreamTests {
     defer { sync.signal(SIGKILL) }
     try waitUntil("the other host's files are there") { others.allSatisfy { house.has($0) } }
     #expect(try house.requests(at: "held").isEmpty, "none has ended by then")
-    let turns = try house.letGoInTurns(sync, first: 20)
+    let turns = try house.letGoInTurns(sync, 20, of: slow)
     let outcome = try sync.wait()
     #expect(outcome.status == 0, "\(outcome)")
     #expect((slow + others).allSatisfy { house.has($0) })
@@ -185,21 +184,31 @@ private final class House {
         + options)
   }
 
-  /// Lets go of what is held, as often as no more comes, until the pass has ended.
+  /// Waits until so many are held and no more come, or the pass has ended.
   ///
-  /// - Parameter first: as many are waited for at first.
+  /// Silence that lasts longer than 30 s ends transfers, so that it takes 20 s at most. Where fewer come, the caller sees it.
+  func waitForTurn(of pass: Program, _ count: Int) throws {
+    try waitUntil("some are held, or it ends") { self.held.count > 0 || !pass.isRunning }
+    let deadline = Date().addingTimeInterval(20)
+    while self.held.count < count, pass.isRunning, Date() < deadline { _ = poll(nil, 0, 5) }
+    if pass.isRunning { held.settle() }
+  }
+
+  /// Lets go of what is held, turn by turn, until the pass has ended.
+  ///
+  /// - Parameters:
+  ///   - count: as many are waited for in each turn, or all that are left. A turn that a busy machine cuts short is not the only one.
+  ///   - files: all that are held in the end.
   /// - Returns: how many were held at once, each time.
-  func letGoInTurns(_ pass: Program, first: Int) throws -> [Int] {
+  func letGoInTurns(_ pass: Program, _ count: Int, of files: [File]) throws -> [Int] {
     var turns: [Int] = []
-    try held.wait()
-    // Silence that lasts longer than 30 s ends them. Where fewer come, the caller sees it.
-    try? waitUntil(limit: 20, "\(first) are held") { self.held.count >= first || !pass.isRunning }
-    while pass.isRunning {
-      held.settle()
+    var left = files.count
+    while true {
+      try waitForTurn(of: pass, min(count, left))
+      guard pass.isRunning else { return turns }
       turns.append(held.letGo())
-      try waitUntil("more are held, or it ends") { self.held.count > 0 || !pass.isRunning }
+      left -= turns[turns.count - 1]
     }
-    return turns
   }
 
   private var home: [String: String] {

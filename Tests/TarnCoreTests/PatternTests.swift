@@ -267,6 +267,7 @@ private func randomName(_ random: inout Seeded) -> [UInt8] {
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
       try process.run()
+      process.killWhenLate()
       try standardInput.fileHandleForWriting.write(contentsOf: Data(input.utf8))
       try standardInput.fileHandleForWriting.close()
       let data = output.fileHandleForReading.readDataToEndOfFile()

@@ -204,7 +204,7 @@ import Testing
     report.counts.failed = 9_998
     var early = EarlyProblems(report)
     for number in 10_000..<10_005 { early.tell(problem(number)) }
-    #expect(early.standing.count == 2)
+    #expect(early.open.count == 2)
     var changes = early.takeChanges(counts: [.failed: 5])
     #expect(changes.count == 10_001 && changes.last == .fact(.problemsUnnamed, "3 0 0 0"))
     early.forget("10000".bytes)

@@ -2,6 +2,7 @@ import Foundation
 import TarnCore
 import TarnFolder
 import TarnRuntime
+import TestSupport
 import Testing
 
 /// I12: one writer per folder.
@@ -155,6 +156,7 @@ import Testing
     child.standardOutput = output
     child.standardInput = input
     try child.run()
+    child.killWhenLate()
     #expect(output.fileHandleForReading.readData(ofLength: 5) == Data("held\n".utf8))
     let busy = #expect(throws: FolderBusy.self) { _ = try home.lock() }
     #expect(busy?.process == child.processIdentifier)

@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TestSupport
 import Testing
 
 @testable import TarnLedger
@@ -160,6 +161,7 @@ final class Mounted {
     process.arguments = arguments
     process.standardError = FileHandle.nullDevice
     try process.run()
+    process.killWhenLate()
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw CocoaError(.fileWriteUnknown) }
   }

@@ -1,6 +1,7 @@
 import Foundation
 import TarnCore
 import TarnSchedule
+import TestSupport
 
 /// `systemd-analyze calendar`, which reads the same grammar and needs no running systemd.
 enum CalendarOracle {
@@ -37,6 +38,7 @@ enum CalendarOracle {
     process.standardOutput = try FileHandle(forWritingTo: files[0])
     process.standardError = try FileHandle(forWritingTo: files[1])
     try process.run()
+    process.killWhenLate()
     process.waitUntilExit()
     let texts = try files.map { String(decoding: try Data(contentsOf: $0), as: UTF8.self) }
     return answers(texts[0], errors: texts[1], to: expressions)

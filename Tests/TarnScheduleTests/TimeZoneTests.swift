@@ -211,6 +211,7 @@ struct ZoneinfoTests {
     process.arguments = ["-v", "-c", "1900,2150", zone]
     process.standardOutput = pipe
     try process.run()
+    process.killWhenLate()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

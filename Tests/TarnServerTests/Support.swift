@@ -227,6 +227,7 @@ enum Program {
     process.standardOutput = pipe
     process.standardError = FileHandle.nullDevice
     try process.run()
+    process.killWhenLate()
     let output = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
     return (process.terminationStatus, String(decoding: output, as: UTF8.self))

@@ -63,6 +63,8 @@ def run(command, mode):
                 result.read(stream)
     failed = {name: (test.get("issues") or ["it did not end"])[0] for name, test in result.tests.items()
               if test.get("state") not in ("passed", "skipped")}
+    if result.untested:
+        failed["no test"] = result.untested[0]
     if status != 0 and not failed:
         failed = {"the run": f"ended with {status}"}
     if not result.tests:
@@ -109,7 +111,9 @@ def read_log(path, build):
 
 
 def self_test():
-    """The log of another build, and one from before there was a first line, are refused; what a kill cut off is taken out."""
+    """The log of another build, and one from before there was a first line, are refused; what a kill cut off is taken out.
+
+    An issue that belongs to no test is told."""
     entry = {"target": "T", "filter": "", "mode": "busy", "number": 1, "tests": 3, "failed": {}, "seconds": 0.1}
     with tempfile.TemporaryDirectory() as directory:
         log = os.path.join(directory, "log")
@@ -121,7 +125,15 @@ def self_test():
         with open(log, "w", encoding="utf-8") as stream:
             stream.write(json.dumps(entry) + "\n")
         assert read_log(log, "a") is None
-    print("repeat_tests.py: the log of another build is refused")
+    test = {"kind": "test", "payload": {"id": "T.S/a()/F.swift:1:1", "kind": "function"}}
+    ended = {"kind": "event", "payload": {"kind": "testEnded", "testID": "T.S/a()/F.swift:1:1", "messages": [{"symbol": "pass"}]}}
+    stray = {"kind": "event", "payload": {"kind": "issueRecorded", "messages": [{"symbol": "fail", "text": "3 == 4"}],
+                                          "issue": {"sourceLocation": {"fileID": "T/F.swift", "line": 9}}}}
+    events = "\n".join(json.dumps(line) for line in (test, ended, stray))
+    # `run` appends the option and the path of the events.
+    tests, failed, _ = run(["bash", "-c", 'printf "%s\\n" "$0" >"$2"; exit 1', events], "busy")
+    assert (tests, failed) == (1, {"no test": "F.swift:9: 3 == 4"}), failed
+    print("repeat_tests.py: the log of another build is refused, and an issue of no test is told")
 
 
 def main():

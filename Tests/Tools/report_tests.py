@@ -2,7 +2,8 @@
 """Sums up one run of Swift Testing by suite, from its event stream.
 
 For each suite one line: how many tests ran and failed, or that it was skipped and why. A test that began and never
-ended (a crash, a time limit) counts as failed; so does a run that ended badly without a failed test.
+ended (a crash, a time limit) counts as failed; so does a run that ended badly without a failed test. An issue that belongs to no test
+(an expectation on a thread of its own) is a failure of the run, which no test that passes again takes back.
 
 With --again COMMAND a test that failed in a run that came to its end is run again by itself, at most twice and for 300 s each;
 none is where more than six failed. One that passes then counts as passed, and is written with its first failure to the file of --flaky.
@@ -38,10 +39,18 @@ def issue(payload):
     return f"{where}: {text[:MOST_TEXT]}"
 
 
+def is_failure(payload):
+    """False for a known issue, and for a warning."""
+    told = payload.get("issue", {})
+    is_warning = "warning" in (told.get("severity"), told.get("_severity"))
+    return told.get("isFailure", not told.get("isKnown", False) and not is_warning)
+
+
 class Run:
     def __init__(self):
         self.tests = {}
         self.suites = []
+        self.untested = []  # Issues that belong to no test.
         self.ended = False
 
     def read(self, lines):
@@ -68,6 +77,8 @@ class Run:
             self.ended = True
         test = self.tests.get(payload.get("testID"))
         if test is None:
+            if kind == "issueRecorded" and is_failure(payload):
+                self.untested.append(issue(payload))
             return
         if kind == "testStarted":
             test["state"] = "started"
@@ -94,6 +105,11 @@ class Run:
                 first = test["issues"][0] if test["issues"] else "no reason given"
                 lines.append(f"flaky {identifier}: {first}")
         return len(lines) == len(bad), lines
+
+    def status_after(self, settled, status, log):
+        """The status of the process, without the failures that were settled: 0 when these alone explain it."""
+        explained = settled and status == STATUS_OF_FAILURES and not self.untested and not has_race(log)
+        return 0 if explained else status
 
     def summary(self, label, status):
         """(lines, passed, failed, skipped)"""
@@ -123,12 +139,18 @@ class Run:
         if not lines:
             failed = 1
             lines.append(f"suite {label}: 0 ran, 1 failed: no test of that name was built")
+        if self.untested:
+            failed += 1
+            lines.append(f"  failed: {label}: issues that belong to no test")
+            lines += [f"    {text}" for text in self.untested]
         if failed == 0 and (status != 0 or (self.tests and not self.ended)):
             failed = 1
             lines.append(f"  failed: {label}: the test process ended with {status}" + ("" if self.ended else ", in the middle"))
         return lines, passed, failed, skipped
 
 
+# Swift Testing's own, for a run in which a test failed.
+STATUS_OF_FAILURES = 1
 MOST_AGAIN = 6
 SECONDS_AGAIN = 300
 
@@ -190,14 +212,28 @@ def self_test():
     assert run.try_again(["true"]) == (False, []), "a run of no test is no pass"
     settled, lines = run.try_again(again)
     assert settled and lines == ["flaky T.S/b()/F.swift:1:1: F.swift:7: Expectation failed: 1 == 2"], lines
+    assert run.status_after(settled, 1, None) == 0
     assert run.summary("T", 0)[1:] == (2, 0, 1)
+    lines, *counts = run.summary("T", run.status_after(settled, 139, None))
+    assert counts == [2, 1, 1] and "ended with 139" in lines[-1], "a crash after the last test is none of the flaky test's"
+    known = {"kind": "event", "payload": {"kind": "issueRecorded", "issue": {"isKnown": True}}}
+    stray = {"kind": "event", "payload": {"kind": "issueRecorded", "messages": [{"symbol": "fail", "text": "3 == 4"}],
+                                          "issue": {"sourceLocation": {"fileID": "T/F.swift", "line": 9}}}}
+    run.read([json.dumps(known)])
+    assert run.status_after(settled, 1, None) == 0 and run.summary("T", 0)[2] == 0, "a known issue is no failure"
+    run.read([json.dumps(stray)])
+    assert run.status_after(settled, 1, None) == 1
+    lines, *counts = run.summary("T", 1)
+    assert counts == [2, 1, 1], counts
+    assert lines[-2:] == ["  failed: T: issues that belong to no test", "    F.swift:9: 3 == 4"], lines
     assert crashed.try_again(again) == (False, []), "a crash is not tried again"
     with tempfile.NamedTemporaryFile("w") as log:
         assert not has_race(log.name)
         log.write("WARNING: ThreadSanitizer: data race (pid=1)\n")
         log.flush()
         assert has_race(log.name)
-    print("report_tests.py: a failure, a crash, a sanitizer's exit status and a skip are all seen")
+        assert stream().status_after(True, 1, log.name) == 1
+    print("report_tests.py: a failure, a crash, a sanitizer's exit status, a skip and an issue of no test are all seen")
 
 
 def main():
@@ -222,8 +258,7 @@ def main():
             run.read(stream)
     if arguments.again:
         settled, flaky = run.try_again(shlex.split(arguments.again))
-        # The process ended badly because of these alone.
-        status = 0 if settled and not has_race(arguments.log) else status
+        status = run.status_after(settled, status, arguments.log)
         with open(arguments.flaky, "a", encoding="utf-8") as stream:
             stream.writelines(line + "\n" for line in flaky)
     lines, passed, failed, skipped = run.summary(arguments.label, status)

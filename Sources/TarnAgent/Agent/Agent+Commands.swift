@@ -56,7 +56,7 @@ extension Agent: AgentPort {
       return (shared.state.ask(name), shared.mirrors[name]?.steering, isIdle)
     }
     steering?.tryNow()
-    let when = isIdle ? "" : " as soon as there is a place"
+    let when = isIdle ? "" : " as soon as a slot is free"
     return ControlAnswer("a pass of \(name) begins\(when)", run: run, mirror: name)
   }
 

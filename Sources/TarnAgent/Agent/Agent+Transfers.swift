@@ -106,7 +106,7 @@ extension Agent {
     var answer = try perform(ControlCommand(.sync, ControlTarget(mirror: name)))
     answer.message =
       "\(what) in the next pass, which begins as soon as "
-      + (isAtWork ? "the one at work has ended" : "there is a place")
+      + (isAtWork ? "the one at work has ended" : "a slot is free")
     return answer
   }
 }

@@ -4,7 +4,7 @@ import TarnCore
 /// problems beyond those that a report names are only counted.
 struct EarlyProblems {
   /// The problems by name, without those that are settled by now.
-  private(set) var standing: [[UInt8]: Problem] = [:]
+  private(set) var open: [[UInt8]: Problem] = [:]
   /// The changes for the ledger by name; `nil` for a problem that is gone.
   private var changes: [[UInt8]: Problem?] = [:]
   /// The unnamed problems that were found while the plan was made.
@@ -22,14 +22,14 @@ struct EarlyProblems {
   }
 
   mutating func tell(_ problem: Problem) {
-    guard standing[problem.name] != nil || standing.count < most else { return }
-    standing[problem.name] = problem
+    guard open[problem.name] != nil || open.count < most else { return }
+    self.open[problem.name] = problem
     changes[problem.name] = problem
   }
 
   /// Removes the problem of an entry that is in place by now, or is retried.
   mutating func forget(_ name: [UInt8]) {
-    guard standing.removeValue(forKey: name) != nil else { return }
+    guard open.removeValue(forKey: name) != nil else { return }
     changes[name] = .some(nil)
   }
 
@@ -41,7 +41,7 @@ struct EarlyProblems {
     let told = changes.map { name, problem in
       problem.map { LedgerChange.problem($0) } ?? .dropProblem(name: name)
     }
-    let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: standing.values.countsByKind)
+    let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: open.values.countsByKind)
     return told + [unnamed.change(began: began)]
   }
 }

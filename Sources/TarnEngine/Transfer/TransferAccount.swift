@@ -122,7 +122,7 @@ final class TransferAccount {
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
-      seen: early?.standing[path.bytes]?.seen ?? client.now)
+      seen: early?.open[path.bytes]?.seen ?? client.now)
     if !isOrder, mayBeSuperseded?() == true { untold += 1 } else { report(problem) }
     return problem
   }
@@ -160,7 +160,7 @@ final class TransferAccount {
   func end(exhausted: Int) {
     counts.failed += exhausted
     let told = Set(problems.map(\.name))
-    problems.keep((early?.standing.values).map(Array.init)?.filter { !told.contains($0.name) } ?? [])
+    problems.keep((early?.open.values).map(Array.init)?.filter { !told.contains($0.name) } ?? [])
   }
 
   // MARK: Beside others

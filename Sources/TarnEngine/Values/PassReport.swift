@@ -159,7 +159,7 @@ package struct PassReport: Sendable {
   package var bytes = PassBytes()
   /// The problems, at most 10,000. `counts` includes all of them.
   package var problems: [Problem] = []
-  /// The names of standing problems that the ledger got before the end of the pass.
+  /// The names of open problems that the ledger got before the end of the pass.
   var namedEarly: Set<[UInt8]> = []
   /// The held plan. For a plan, what would be held; nothing is until a pass holds it.
   package var held: HeldPlan?

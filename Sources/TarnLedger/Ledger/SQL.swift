@@ -34,8 +34,8 @@ enum SQL {
     )
   }
 
-  /// The condition for problems that still stand: failures only if they were seen since a moment, all others in any case.
-  static let isStanding = "(kind <> 'failed' OR seen >= ?)"
+  /// The condition for open problems: failures only if they were seen since a moment, all others in any case.
+  static let isOpen = "(kind <> 'failed' OR seen >= ?)"
   static let putProblem = """
     INSERT INTO problems (\(Problem.columns)) VALUES (\(Problem.places))
     ON CONFLICT (name) DO UPDATE SET

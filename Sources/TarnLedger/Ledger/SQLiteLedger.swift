@@ -202,7 +202,7 @@ extension SQLiteLedger {
 
   package func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem] {
     try records(
-      "WHERE \(SQL.isStanding) ORDER BY name LIMIT ?",
+      "WHERE \(SQL.isOpen) ORDER BY name LIMIT ?",
       [.integer(failedSince?.nanoseconds ?? .min), .limit(limit)])
   }
 
@@ -216,7 +216,7 @@ extension SQLiteLedger {
   }
 
   package func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int] {
-    try problemCounts(where: SQL.isStanding, failedSince?.nanoseconds ?? .min)
+    try problemCounts(where: SQL.isOpen, failedSince?.nanoseconds ?? .min)
   }
 
   package func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int] {

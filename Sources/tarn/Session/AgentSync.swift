@@ -220,7 +220,7 @@ struct AgentSync {
     case _ where document.run == run: document.state
     case "repair": "waiting for a repair of local changes to end"
     case "pass": "waiting for the pass before it to end"
-    default: "waiting for a place"
+    default: "waiting for a free slot"
     }
   }
 

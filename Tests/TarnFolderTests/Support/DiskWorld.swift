@@ -2,6 +2,7 @@ import Foundation
 import TarnCore
 import TarnCrypto
 import TarnFolder
+import TestSupport
 import Testing
 
 /// A directory of its own for one test, removed with it; `folder` in it is a mirror, the rest is outside.
@@ -135,6 +136,7 @@ func run(_ program: String, _ arguments: [String]) throws -> Int32 {
   process.standardError = FileHandle.nullDevice
   process.standardOutput = FileHandle.nullDevice
   try process.run()
+  process.killWhenLate()
   process.waitUntilExit()
   return process.terminationStatus
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// The flooding servers of Tests/Tools as a child process, which ends with this object.
 final class FloodServer {
@@ -28,6 +29,7 @@ final class FloodServer {
 
   deinit {
     try? input.fileHandleForWriting.close()
+    process.killWhenLate()
     process.waitUntilExit()
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import TarnRuntime
+import TestSupport
 
 /// The scripted server of Tests/Tools as a child process; ends with this one. One for all suites.
 final class ScriptedServer: Sendable {
@@ -80,6 +81,7 @@ final class ScriptedServer: Sendable {
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     guard (try? process.run()) != nil else { return false }
+    process.killWhenLate()
     process.waitUntilExit()
     return process.terminationStatus == 0
   }
