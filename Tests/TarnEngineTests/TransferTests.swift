@@ -472,6 +472,27 @@ import Testing
     #expect(world.server.requests.map(\.offset) == [50_000])
   }
 
+  /// It has no row while it comes, and gets one when it is interrupted.
+  @Test(arguments: [true, false]) func aSmallFileThatBrokeIsResumedByTheNextPass(hasSize: Bool) throws {
+    let world = World(hashing: QuickHashing())
+    world.rushes = true
+    world.policy.retries = 0
+    let text = String(repeating: "0123456789abcdef", count: 20_000)
+    let url = World.host + "a"
+    if hasSize {
+      world.want("a", text)
+    } else {
+      world.add(Entry(path: "a".path, sources: [Source(url: url)], listing: "1".bytes))
+    }
+    world.server.answer(url, Server.broken(text, after: 50_000, etag: "\"1\""))
+    #expect(try world.run().problems.map(\.code) == ["connection-lost"])
+    #expect(world.ledger.contents.partials["a".path]?.total == UInt64(text.utf8.count))
+    world.server.put(url, text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [50_000] && world.text("a") == text)
+    #expect(world.ledger.contents.partials.isEmpty)
+  }
+
   @Test func aSourceThatNeverFitsIsGivenUp() throws {
     let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
     world.server.answer(World.host + "a", FakeAnswer(status: 206, body: Self.long.bytes))
