@@ -424,6 +424,17 @@ import Testing
     #expect(world.server.requests.map(\.ifRange) == [nil])
   }
 
+  /// It says nothing about the bytes that are there: the server must prove them.
+  @Test(arguments: [true, false]) func aDigestThatComesLaterKeepsTheBytes(hasETag: Bool) throws {
+    let world = try interrupted(String(Self.long.prefix(300)), etag: hasETag ? "\"1\"" : nil)
+    var row = try #require(world.ledger.contents.partials["a".path])
+    row.digest = nil
+    try world.ledger.apply([.partial(row)])
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [hasETag ? 300 : 0])
+    #expect(world.text("a") == Self.long)
+  }
+
   @Test func aServerWithoutRangesSendsItAll() throws {
     let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
     world.server.answer(World.host + "a", FakeAnswer(body: Self.long.bytes, honoursRanges: false))
