@@ -33,6 +33,17 @@ import Testing
     #expect(try bench.ledger.task(suspended)?.wish == nil)
   }
 
+  /// The finished file is the wanted one, and is not fetched again.
+  @Test func aDigestInCapitalsIsTheSame() throws {
+    let digest = OpenSSLHashing().digest(.sha256, of: Array("hello".utf8))
+    for _ in 0..<3 {
+      let task = try bench.add("a") { $0.digest = "SHA-256:\(digest.hex.uppercased())" }
+      try bench.finish(task)
+      #expect(try bench.state(task) == .finished && bench.ledger.task(task)?.digest == digest.labelled)
+    }
+    #expect(bench.asked.withLock { $0.count } == 1)
+  }
+
   /// What the server has said and sent by then comes with the end, as with every other.
   @Test func aCancelledTaskTellsWhatHadCome() throws {
     let (task, gate) = try bench.beginPaused("a")

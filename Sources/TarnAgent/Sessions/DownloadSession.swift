@@ -583,6 +583,8 @@ final class DownloadSession: Sendable {
   func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
     let (terms, most) = (terms, settings.quota?.tasks ?? SessionQuota.standardTasks)
     let isCommand = if case .short = patience { true } else { false }
+    var requests = requests
+    for index in requests.indices { requests[index].normalizeDigest() }
     var added = try ledger.add(requests, terms, renews: isCommand, most: most)
     // A request that a client repeats by its key stays as it is.
     let finished = added.filter { !$0.isRepeated }.map(\.task).filter { task in
