@@ -166,7 +166,7 @@ struct Responder: Sendable {
     case (.tasks, _):
       let (states, after) = (try asking.states(), try ControlRequest.place(asking.cursor))
       let limit = try asking.number(
-        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostListed)
+        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostTasks)
       return try await call(loop) { () throws(ControlFailure) in
         try sessions.tasks(of: id, in: states, after: after, limit: limit)
       }
