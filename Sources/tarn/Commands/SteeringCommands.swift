@@ -96,6 +96,7 @@ struct Steering {
     // All targets are checked before the first order.
     let targets = try words.map { word throws(PassFailure) -> SessionTarget? in
       try session.tarn.refuseEmptyNames(word, nil)
+      try session.tarn.refuseFeed(word)
       return try SessionTarget(word)
     }
     for (word, known) in zip(words, targets) {
