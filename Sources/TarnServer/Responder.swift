@@ -55,8 +55,7 @@ struct Responder: Sendable {
     throw ControlFailure(
       .permission, code: "sessions-of-another-user",
       "this agent runs as another user, and serves sessions of that user only",
-      hint:
-        "start one of your own: systemctl --user start tarn; 'tarn get' without --background needs no agent")
+      hint: connection.user.wayToSessions)
   }
 
   private static func wrongMethod(_ asking: ControlRequest) -> Answer {
