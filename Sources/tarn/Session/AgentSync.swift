@@ -102,6 +102,17 @@ struct AgentSync {
   /// The time to wait for an agent that was ended to come back, at most.
   private static let longestRestart = Duration.seconds(10)
 
+  /// Waits before the next look at a pass: short at first, for the pass of an unchanged feed takes milliseconds.
+  private struct Pauses {
+    private var next = Duration.milliseconds(10)
+
+    /// - Parameter longest: the longest pause.
+    mutating func pause(longest: Duration) -> Duration {
+      defer { next = min(next * 2, longest) }
+      return next
+    }
+  }
+
   /// - Parameter again: repeats the order to an agent that was started since.
   private func follow(
     _ order: Order, since began: Timestamp, isOnlyOne: Bool, again: () throws(PassFailure) -> Order?
@@ -118,6 +129,7 @@ struct AgentSync {
       session.console.draw([])
     }
     var told = Told()
+    var pauses = Pauses()
     var answered = session.clock.monotonic()
     var isAway = false
     while !ended.isOpen {
@@ -153,7 +165,7 @@ struct AgentSync {
         continue
       }
       tell(document, order.run, isOnlyOne: isOnlyOne, &told)
-      _ = ended.wait(atMost: .milliseconds(Terminal.messages.canRedraw ? 200 : 500))
+      _ = ended.wait(atMost: pauses.pause(longest: .milliseconds(Terminal.messages.canRedraw ? 200 : 500)))
     }
     session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
     return End(status: ExitStatus.stopped(by: Interruption.shared.received))
