@@ -473,7 +473,7 @@ package struct Pass {
       for (action, outcome) in outcomes {
         observer.report(
           outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
-        if action.kind == .forget, action.present != nil { report.released += 1 }
+        if case .removed = outcome, action.kind == .forget, action.present != nil { report.released += 1 }
       }
     }
   }

@@ -342,6 +342,26 @@ import Testing
     #expect(world.text(name(0)) == "mine")
   }
 
+  /// Somebody had moved it away, and has put it back since the pass looked.
+  @Test func aFileThatIsBackIsNotForgotten() throws {
+    let world = try filled(40)
+    unlist(0..<1, world)
+    let (folder, path, isBack) = (world.folder, name(0).path, Gate())
+    folder.rename(path, to: "away".path)
+    world.ledger.beforeApply { changes in
+      let isOfAcceptance = changes.contains {
+        if case .fact(.entriesWanted, _) = $0 { true } else { false }
+      }
+      guard isOfAcceptance, !isBack.isOpen else { return }
+      folder.rename("away".path, to: path)
+      isBack.open()
+    }
+    let report = try world.run()
+    #expect(report.counts.forgotten == 0 && report.problems.map(\.code) == ["changed-meanwhile"])
+    #expect(try world.run().counts.deleted == 1)
+    #expect(world.trash == ["text 0"])
+  }
+
   /// A crash right after the rename: only the intent tells what the file in the trash is.
   @Test func aDeletionIsIntendedBeforeItIsDone() throws {
     let world = try filled(40)
