@@ -253,13 +253,17 @@ extension Agent {
       if shared.watched[name]?.id == repair.watch {
         let isUnborn = outcome.hasNoMirror && shared.watched[name]?.book.hasJournal == false
         let isDone = outcome.isDone || isUnborn
+        // Beside a pass nothing can be counted.
+        let isAlone = shared.mirrors[name]?.work == nil
+        if outcome.wantsCount { shared.mirrors[name]?.work?.wantsCount = true }
+        let wantsCount = outcome.wantsCount && isAlone
         if repair.isBringing {
           shared.watched[name]?.book.brought(
-            repair.regions, isDone: isDone, wantsCount: outcome.wantsCount, now: now.monotonic)
+            repair.regions, isDone: isDone, wantsCount: wantsCount, now: now.monotonic)
         } else {
           shared.watched[name]?.book.end(
-            isDone: isDone, isBusy: outcome.isBusy, wantsCount: outcome.wantsCount,
-            looked: outcome.lookTime, now: now.monotonic, random: random)
+            isDone: isDone, isBusy: outcome.isBusy, wantsCount: wantsCount, looked: outcome.lookTime,
+            now: now.monotonic, random: random)
         }
         shared.watched[name]?.giveBack(outcome.hasTold ? [] : repair.events, now: now.monotonic)
         isNew = shared.watched[name]?.trouble != outcome.message
@@ -299,11 +303,6 @@ extension Agent {
       shared.watched[name]?.trouble = nil
     }
     watchIfMissing(name)
-  }
-
-  /// Notes that repairs have recorded beside a pass: only a look at everything counts what is in place then.
-  func wantCount(_ name: String) {
-    shared.withLock { $0.watched[name]?.book.wantCount(now: parts.clock.monotonic()) }
   }
 
   /// Watches a folder that was missing. The first pass makes it, and it may change before the watch would be
