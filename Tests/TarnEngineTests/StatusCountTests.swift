@@ -327,6 +327,36 @@ import Testing
     #expect(try status(world).entries.current == 3)
   }
 
+  /// The pass has counted it as in place, and has not announced its manifest yet.
+  @Test func whatGoesWhileAPassPlansIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    world.want("new", "text of new")
+    let (big, slow) = (world.hold("new"), world.hold("a"))
+    let (isCompared, goesOn) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      let isAccepted = changes.contains { if case .fact(.entriesWanted, _) = $0 { true } else { false } }
+      guard isAccepted, !isCompared.isOpen else { return }
+      isCompared.open()
+      goesOn.wait()
+    }
+    let pass = try world.begin()
+    isCompared.wait()
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    goesOn.open()
+    world.awaitRequest(of: "new")
+    var document = try status(world)
+    #expect(document.entries.current == 1 && document.entries.pending == 2, "\(document.entries)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    big.open()
+    #expect(try pass.wait().isInSync)
+    #expect(try status(world).entries.current == 3)
+  }
+
   /// What was in conflict was never in place, so the pass has it among what is missing.
   @Test func whatARepairFetchesBesideAPassIsMissingOnce() throws {
     let world = try World.inSync(["a", "b"])
