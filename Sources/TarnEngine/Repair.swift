@@ -6,6 +6,8 @@ package struct RepairReport: Sendable {
   package var report: PassReport
   /// True when something is not as the feed wants it, or only the feed can tell: a pass has to follow.
   package var needsPass: Bool
+  /// True when that pass has to ask for the version of a file that is back. It would be in place if the last pass had asked.
+  package var wantsVersion = false
   /// True when it did something, or found a problem that was not reported before.
   package var hasNews = true
   /// True when what is in place differs from the last pass's count; a repair of everything counts again.
@@ -118,8 +120,8 @@ extension Pass {
     let wantsCount =
       try regions == [.everything] ? !isAsCounted : isUnsettled || !isAllInPlace()
     return RepairReport(
-      report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
-      isSuperseded: isSuperseded, lookTime: findings.lookTime)
+      report: report, needsPass: needsPass && !isSuperseded, wantsVersion: findings.wantsVersion,
+      wantsCount: wantsCount, isSuperseded: isSuperseded, lookTime: findings.lookTime)
   }
 
   /// Handles a folder without a catalog, where nothing is known to be wanted. The journal gets the events, and a pass has to

@@ -98,7 +98,8 @@ import Testing
     let report = try pass.wait()
     #expect(!report.isInSync && report.counts.conflict == 1, "\(report.counts)")
     // A look ends the conflict, and a pass has to ask for the version.
-    #expect(try world.repair([itself("u")]).needsPass && world.ledger.contents.problems.isEmpty)
+    let look = try world.repair([itself("u")])
+    #expect(look.needsPass && look.wantsVersion && world.ledger.contents.problems.isEmpty)
     #expect(try world.run().isInSync && world.text("u") == "newer text of u")
   }
 

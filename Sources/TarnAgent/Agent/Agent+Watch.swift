@@ -272,12 +272,13 @@ extension Agent {
         }
         if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
+      let endsBackOff = outcome.endsBackOff(after: shared.mirrors[name]?.failure)
       // The failure of the last pass no longer applies: the folder could be examined.
       isBack = repair.watch != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
       if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
         name, wasLooking: !repair.isBringing, needsPass: outcome.needsPass || isBack,
-        endsBackOff: outcome.wasBlind || isBack, now: now)
+        endsBackOff: endsBackOff || isBack, now: now)
       shared.mirrors[name]?.repairs.removeAll { $0.run == repair.run }
       if outcome.hasChanges { shared.mirrors[name]?.tally.repairs += 1 }
       shared.metricsPace.note()
@@ -327,6 +328,8 @@ struct RepairOutcome: Sendable {
   var needsPass = false
   /// True when it did not know what these settings want. Only a pass can tell what changed.
   var wasBlind = false
+  /// See `RepairReport`.
+  var wantsVersion = false
   var wantsCount = false
   /// See `RepairReport`.
   var lookTime = Duration.zero
@@ -344,6 +347,11 @@ struct RepairOutcome: Sendable {
   /// True when the obstacle is expected to be over soon.
   var isBusy: Bool { code == "folder-busy" || wasStopped }
 
+  /// Returns whether the pass that has to follow is worth no wait. A server that failed at the feed itself is left alone.
+  ///
+  /// - Parameter failure: the reason why the last pass did not do its work; `nil` when it did.
+  func endsBackOff(after failure: PassFault?) -> Bool { wasBlind || wantsVersion && failure == nil }
+
   /// - Parameters:
   ///   - isWholeLook: true when it examined the whole folder, as after each start; then nobody knows of a
   ///     change.
@@ -355,6 +363,7 @@ struct RepairOutcome: Sendable {
     // A mirror whose catalog no pass of an agent has read waits for its schedule.
     needsPass = report.needsPass && !(report.hasNoCatalog && isWholeLook && !report.hadCatalog)
     wasBlind = needsPass && report.hasNoCatalog
+    wantsVersion = needsPass && report.wantsVersion
     wantsCount = report.wantsCount
     lookTime = report.lookTime
     if wasBlind, !isWholeLook {
