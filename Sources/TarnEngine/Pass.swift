@@ -85,10 +85,7 @@ package struct Pass {
       if !verdict.mayGo { feed.planner.writer.reportDirectories() }
       var report = report(feed, started: started)
       report.isPlan = true
-      if case .held(var plan) = verdict {
-        if let before = try ports.ledger.held(), before.id == plan.id { plan.when = before.when }
-        report.hold(plan)
-      }
+      if case .held(let plan) = verdict { report.hold(plan) }
       let actions = try ports.stage.actions()
       while let action = try actions.next() {
         if let blocker = action.blocker,
