@@ -697,7 +697,7 @@ import Testing
     #expect(report.counts.deleted == 0)
     #expect(report.counts.forgotten == 0)
     #expect(report.counts.held == 0)
-    #expect(!report.isComplete)
+    #expect(!report.manifest.isComplete)
     #expect(world.files.count == 19)
     #expect(world.row(name(0)) != nil)
     #expect(world.ledger.contents.facts[.complete] == "no: the list is cut")
