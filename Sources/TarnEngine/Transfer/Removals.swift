@@ -44,7 +44,9 @@ struct Removals {
     let forgotten = try actions.compactMap { action -> (action: Action, outcome: PublishOutcome)? in
       guard action.kind == .forget, let row = action.row else { return nil }
       let isBack = try isAsRecorded(action.path)
-      return (action, isBack ? .stale("the file is there again") : .removed(row.identity, leftover: nil))
+      let outcome: PublishOutcome =
+        isBack ? .stale("the file is there again") : .removed(row.identity, leftover: nil)
+      return (action, outcome)
     }
     for case (let action, .removed) in forgotten {
       changes += [
