@@ -116,7 +116,7 @@ struct DeletionHold {
   }
 
   /// Returns the set, with an id made from its paths and digests. `forget` loses nothing and needs no approval, but waits with the
-  /// others so that the set stays one.
+  /// others so that the set stays one. It has waited since the first pass that held any set, if each pass since has held one.
   private func plan(_ reason: String, isForPerson: Bool) throws -> HeldPlan {
     let hasher = ports.hashing.hasher(.sha256)
     var count = 0
@@ -125,8 +125,8 @@ struct DeletionHold {
       (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
     }
     return HeldPlan(
-      id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count, reason: reason,
-      isForPerson: isForPerson)
+      id: String(hasher.finish().hex.prefix(8)), when: heldBefore?.when ?? ports.now, count: count,
+      reason: reason, isForPerson: isForPerson)
   }
 
   /// The most changes in one transaction.
@@ -146,7 +146,7 @@ struct DeletionHold {
     if plan.id != heldBefore?.id {
       changes.append(
         .event(
-          when: plan.when, code: "deletions-held",
+          when: ports.now, code: "deletions-held",
           detail:
             "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved: \(plan.reason)"))
     }

@@ -54,9 +54,7 @@ extension Pass {
   func unchanged(_ known: FeedRecord, _ how: PassReport.Unchanged, started: Timestamp) -> PassReport {
     var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
     report.unchanged = how
-    report.format = known.format
-    report.isComplete = known.isComplete
-    (report.isWindow, report.incompleteReason) = (known.isWindow, known.incompleteReason)
+    report.manifest = known.manifest
     report.refreshSeconds = known.refreshSeconds
     report.counts = known.counts
     report.bytes = known.bytes
@@ -83,8 +81,7 @@ extension Pass {
     guard let text = document.digest else { return nil }
     var record = FeedRecord(
       validators: FeedValidators(head), url: head.url, text: text,
-      settings: settings, read: report.started, fingerprint: fingerprint, format: report.format,
-      isComplete: report.isComplete, isWindow: report.isWindow, incompleteReason: report.incompleteReason,
+      settings: settings, read: report.started, fingerprint: fingerprint, manifest: report.manifest,
       refreshSeconds: report.refreshSeconds)
     // The source of the counts is not recorded.
     (record.counts, record.bytes) = (report.counts, report.bytes)

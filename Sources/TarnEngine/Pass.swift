@@ -85,10 +85,7 @@ package struct Pass {
       if !verdict.mayGo { feed.planner.writer.reportDirectories() }
       var report = report(feed, started: started)
       report.isPlan = true
-      if case .held(var plan) = verdict {
-        if let before = try ports.ledger.held(), before.id == plan.id { plan.when = before.when }
-        report.hold(plan)
-      }
+      if case .held(let plan) = verdict { report.hold(plan) }
       let actions = try ports.stage.actions()
       while let action = try actions.next() {
         if let blocker = action.blocker,
@@ -473,7 +470,7 @@ package struct Pass {
       for (action, outcome) in outcomes {
         observer.report(
           outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
-        if action.kind == .forget, action.present != nil { report.released += 1 }
+        if case .removed = outcome, action.kind == .forget, action.present != nil { report.released += 1 }
       }
     }
   }
@@ -517,14 +514,14 @@ package struct Pass {
   private func report(_ feed: PlannedFeed, started: Timestamp) -> PassReport {
     let (end, walk) = (feed.end, feed.walk)
     var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
-    report.format = end.format
+    report.manifest.format = end.format
     report.refreshSeconds = end.refreshSeconds.map { Int64(clamping: $0) }
-    report.isComplete = feed.isComplete
-    report.isWindow = feed.plan.isWindow
-    report.incompleteReason = end.incompleteReason
+    report.manifest.isComplete = feed.isComplete
+    report.manifest.isWindow = feed.plan.isWindow
+    report.manifest.incompleteReason = end.incompleteReason
     if end.isComplete, let failure = walk?.failures.first {
       let name = Printable.escape(failure.name)
-      report.incompleteReason = "\(name) could not be read whole: \(failure.message)"
+      report.manifest.incompleteReason = "\(name) could not be read whole: \(failure.message)"
     }
     report.counts = feed.plan.counts
     report.bytes = feed.plan.bytes
@@ -544,14 +541,14 @@ package struct Pass {
     changes += report.namedEarly.subtracting(report.problems.map(\.name)).map { .dropProblem(name: $0) }
     changes.append(report.unnamed.change(began: report.started))
     changes += [
-      .fact(.format, report.format),
+      .fact(.format, report.manifest.format),
       .fact(.ended, report.ended.rfc3339),
       .fact(.entriesWanted, String(report.counts.wanted)),
       .fact(.entriesCurrent, String(report.counts.inPlace)),
       .fact(.entriesKept, String(report.counts.kept)),
       .fact(.entriesUnlisted, String(report.counts.unlisted)),
       .fact(.entriesExcluded, String(report.counts.excluded)),
-      .fact(.complete, report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
+      .fact(.complete, report.manifest.isComplete ? "yes" : "no: \(report.manifest.incompleteReason)"),
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)

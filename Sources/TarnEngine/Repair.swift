@@ -6,6 +6,8 @@ package struct RepairReport: Sendable {
   package var report: PassReport
   /// True when something is not as the feed wants it, or only the feed can tell: a pass has to follow.
   package var needsPass: Bool
+  /// True when that pass has to ask for the version of a file that is back. It would be in place if the last pass had asked.
+  package var wantsVersion = false
   /// True when it did something, or found a problem that was not reported before.
   package var hasNews = true
   /// True when what is in place differs from the last pass's count; a repair of everything counts again.
@@ -105,21 +107,21 @@ extension Pass {
     let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
     var mayCount = false
     let hasRecorded = try ports.engine.repairLock.withLock {
-      // The count does not include what others did meanwhile.
+      // The count does not include what others did meanwhile. A running pass reports what is in place, unless it fails.
       let now = ports.engine.history
       mayCount =
-        (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
+        ports.engine.pass == nil
+        && (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
       return try recordRepair(
         regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
         isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
     }
     let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
     let wantsCount =
-      try regions == [.everything]
-      ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
+      try regions == [.everything] ? !isAsCounted : isUnsettled || !isAllInPlace()
     return RepairReport(
-      report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
-      isSuperseded: isSuperseded, lookTime: findings.lookTime)
+      report: report, needsPass: needsPass && !isSuperseded, wantsVersion: findings.wantsVersion,
+      wantsCount: wantsCount, isSuperseded: isSuperseded, lookTime: findings.lookTime)
   }
 
   /// Handles a folder without a catalog, where nothing is known to be wanted. The journal gets the events, and a pass has to
@@ -172,9 +174,7 @@ extension Pass {
     let pending = ports.engine.repairPending
     let writesPending = try ports.ledger.fact(.repairPending) != pending
     if writesPending { changes.append(.fact(.repairPending, pending)) }
-    // A running pass reports what is in place.
-    let isAlone = ports.engine.pass == nil
-    if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
+    if regions == [.everything], isWhole, mayCount { changes += try counts(report, findings) }
     if ports.engine.isQuiet, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]

@@ -61,16 +61,17 @@ struct BringingRepairs {
     var left: RepairPending
     /// What of it has failed.
     var failed = RepairPending()
-    /// The number of the last manifest when it began.
-    let manifest: Int
     var isRunning = true
   }
 
   private var repairs: [ID: Repair] = [:]
   private var last: ID = 0
-  /// The number of the manifest that a pass is carrying out, which has counted what is in place; 0 when none is. What earlier repairs
-  /// bring was missing then.
-  private var counted = 0
+  /// The last repair that began before a pass compared the folder with its feed.
+  private var lastBeforeComparison: ID = 0
+  /// The last repair whose files were missing when the pass that carries out its plan counted what is in place; 0 when there is no such
+  /// pass. Files of a later repair may have gone after that, so they are taken for counted as in place: at worst they show as missing
+  /// until the pass ends.
+  private var lastMissing: ID = 0
   /// The number of times that the fact of what is left was written alone. After such a write beside one with brought files, nobody
   /// knows which was the last, so the fact is written again.
   var writes = 0
@@ -79,17 +80,17 @@ struct BringingRepairs {
 
   /// What is still to be brought and is counted as in place.
   var left: RepairPending {
-    repairs.values.filter { $0.manifest >= counted }.reduce(RepairPending()) { $0 + $1.left }
+    repairs.filter { $0.key > lastMissing }.reduce(RepairPending()) { $0 + $1.value.left }
   }
 
   /// Returns what a repair still has to bring, without what has failed.
   func left(of id: ID) -> RepairPending { repairs[id].map { $0.left - $0.failed } ?? RepairPending() }
 
-  func isCountedAsMissing(_ id: ID) -> Bool { repairs[id].map { $0.manifest < counted } ?? false }
+  func isCountedAsMissing(_ id: ID) -> Bool { repairs[id] != nil && id <= lastMissing }
 
-  mutating func begin(_ pending: RepairPending, manifest: Int) -> ID {
+  mutating func begin(_ pending: RepairPending) -> ID {
     last += 1
-    repairs[last] = Repair(left: pending, manifest: manifest)
+    repairs[last] = Repair(left: pending)
     return last
   }
 
@@ -107,20 +108,21 @@ struct BringingRepairs {
 
   /// - Parameter left: what a repair that was cut short did not bring.
   mutating func end(_ id: ID, left: RepairPending) {
-    guard left.files > 0, let repair = repairs[id], repair.manifest >= counted else {
-      return repairs[id] = nil
-    }
+    guard left.files > 0, repairs[id] != nil, id > lastMissing else { return repairs[id] = nil }
     repairs[id]?.left = left
     repairs[id]?.isRunning = false
   }
 
-  /// A pass has counted what is in place, and brings what is missing.
-  mutating func beginPass(manifest: Int) {
-    counted = manifest
+  /// A pass begins to compare the folder with its feed.
+  mutating func beginComparison() { lastBeforeComparison = last }
+
+  /// The pass has counted what is in place, and brings what is missing.
+  mutating func endComparison() {
+    lastMissing = lastBeforeComparison
     repairs = repairs.filter { $0.value.isRunning }
   }
 
-  mutating func endPass() { counted = 0 }
+  mutating func endPass() { lastMissing = 0 }
 
   /// Forgets what earlier repairs have left.
   mutating func forget() { repairs = [:] }

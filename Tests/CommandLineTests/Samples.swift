@@ -12,8 +12,8 @@ enum Samples {
   static func report() -> PassReport {
     var report = PassReport(feed: "https://example.org/iso/SHA256SUMS", folder: "/srv/iso", started: now)
     report.ended = Timestamp(nanoseconds: now.nanoseconds + 2_100_000_000)
-    report.format = "checksum list"
-    report.isComplete = true
+    report.manifest.format = "checksum list"
+    report.manifest.isComplete = true
     report.counts.wanted = 5
     report.counts.fetched = 3
     report.counts.updated = 1

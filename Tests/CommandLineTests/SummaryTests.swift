@@ -52,7 +52,7 @@ import Testing
         "in sync: 5 files, 1.2 MiB (nothing to do) in 2.1 s",
         "  2 files no longer in the feed; what --delete would do: tarn plan --delete /srv/iso",
       ])
-    (report.isComplete, report.isWindow) = (false, true)
+    (report.manifest.isComplete, report.manifest.isWindow) = (false, true)
     #expect(
       lines(report).last
         == "  2 files beyond --keep or --max-age; what --delete would do: tarn plan --delete /srv/iso")
@@ -73,12 +73,14 @@ import Testing
   /// What the damaged line names may be missing. Of what never names all it is told only where somebody waits for deletions.
   @Test func aListThatMayNotBeWholeIsTold() {
     var report = Samples.report()
-    (report.isComplete, report.incompleteReason) = (false, "line 20 is not understood")
+    (report.manifest.isComplete, report.manifest.incompleteReason) = (false, "line 20 is not understood")
     #expect(
       lines(report).contains("  the list may not be whole: line 20 is not understood"), "\(lines(report))")
-    report.isWindow = true
+    report.manifest.isWindow = true
     #expect(!lines(report).contains { $0.contains("whole") })
-    (report.isWindow, report.incompleteReason) = (false, "a web page need not have a link to each file")
+    (report.manifest.isWindow, report.manifest.incompleteReason) = (
+      false, "a web page need not have a link to each file"
+    )
     #expect(!lines(report).contains { $0.contains("whole") })
     report.options = PassOptions(values: [.delete: ["true"]])
     #expect(lines(report).contains { $0.contains("whole") })
@@ -87,7 +89,7 @@ import Testing
   /// JSON has always said so; a person who gave --delete waits for it, too.
   @Test(arguments: [true, false]) func whyNothingIsDeletedIsTold(isInSync: Bool) {
     var report = Samples.report()
-    (report.isComplete, report.incompleteReason) = (false, "line 3 is no part of the list")
+    (report.manifest.isComplete, report.manifest.incompleteReason) = (false, "line 3 is no part of the list")
     if !isInSync { report.counts.failed = 1 }
     let line = "  nothing is deleted, because the list may not be whole: line 3 is no part of the list"
     #expect(!lines(report).contains(line))
@@ -96,7 +98,7 @@ import Testing
     #expect(
       PlanText.summary(report, kinds: [:], targets: "m", mirror: "m", style: Self.plain).contains(line))
     // A window names the newest files only, as everybody knows.
-    report.isWindow = true
+    report.manifest.isWindow = true
     #expect(!lines(report).contains(line))
   }
 

@@ -118,6 +118,18 @@ import Testing
     #expect(outcome.message.hasSuffix("plan 1a2b3c4d was approved: \(3 - failed) moved to the trash"))
   }
 
+  /// The last pass had read the feed, and may ask its server again.
+  @Test func whoAsksForAVersionWaitsOnlyForAFailingFeed() {
+    var outcome = RepairOutcome(isDone: true)
+    #expect(!outcome.endsBackOff(after: nil))
+    outcome.wantsVersion = true
+    #expect(outcome.endsBackOff(after: nil))
+    let failure = PassFault(message: "the server does not answer")
+    #expect(!outcome.endsBackOff(after: failure))
+    outcome.wasBlind = true
+    #expect(outcome.endsBackOff(after: failure))
+  }
+
   /// Something else had failed already.
   @Test func anApprovalOfAPartialPassSaysWhatIsHeldNow() {
     let now = Timestamp(nanoseconds: 0)

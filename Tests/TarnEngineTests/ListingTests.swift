@@ -37,7 +37,7 @@ import Testing
     let report = try world.run()
     #expect(world.files == ["top": "top", "a/one": "one", "a/b/two": "two"])
     #expect(report.isInSync)
-    #expect(report.isComplete)
+    #expect(report.manifest.isComplete)
     #expect(report.counts.wanted == 3)
     #expect(try world.plan().actions.isEmpty)
   }
@@ -50,8 +50,8 @@ import Testing
     world.policy.deletes = true
     world.server.answer(Self.root + "b/", FakeAnswer(status: 404))
     let report = try world.run()
-    #expect(!report.isComplete)
-    #expect(!report.incompleteReason.isEmpty)
+    #expect(!report.manifest.isComplete)
+    #expect(!report.manifest.incompleteReason.isEmpty)
     #expect(!report.isInSync)
     #expect(report.listingFailures == 1)
     #expect(report.problems.map(\.code) == ["http-404"])
@@ -91,7 +91,7 @@ import Testing
     world.ends[Self.root + "a/"] = FeedEnd(format: "index", isComplete: false, incompleteReason: "cut")
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["listing-incomplete"])
-    #expect(!report.isComplete)
+    #expect(!report.manifest.isComplete)
     #expect(world.text("a/one") == "one")
   }
 
@@ -105,7 +105,7 @@ import Testing
     }
     let report = try world.run()
     #expect(report.problems.isEmpty && report.isInSync)
-    #expect(!report.isComplete)
+    #expect(!report.manifest.isComplete)
     #expect(world.text("a/one") == "one")
   }
 
@@ -146,7 +146,7 @@ import Testing
     #expect(report.problems.map(\.code) == ["directory-loop"])
     #expect(report.listingFailures == 1)
     // It stays a guess: what lies there may be wanted, so nothing is deleted on this list.
-    #expect(!report.isComplete)
+    #expect(!report.manifest.isComplete)
     #expect(world.files == ["f": "f"])
     #expect(world.server.urls.filter { $0.hasPrefix(Self.root) }.count == 2)
   }
@@ -160,7 +160,7 @@ import Testing
     let report = try world.run()
     #expect(world.files == ["t/t/t/file": "deep"])
     #expect(report.isInSync)
-    #expect(report.isComplete)
+    #expect(report.manifest.isComplete)
   }
 
   @Test func theDepthIsLimited() throws {
@@ -175,7 +175,7 @@ import Testing
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["listing-too-deep"])
     #expect(report.counts.fetched == ListingWalk.mostDepth)
-    #expect(!report.isComplete)
+    #expect(!report.manifest.isComplete)
   }
 
   @Test func manyListingsAreWalked() throws {

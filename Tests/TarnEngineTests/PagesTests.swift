@@ -196,7 +196,7 @@ import Testing
     serve(world, "d/", [.entry(world.serve("d/three", "3"))], next: "d/more")
     serve(world, "d/more", [.entry(world.serve("d/four", "4"))])
     let report = try world.run()
-    #expect(report.isInSync && report.isComplete)
+    #expect(report.isInSync && report.manifest.isComplete)
     #expect(world.files == ["one": "1", "two": "2", "d/three": "3", "d/four": "4"])
   }
 
@@ -212,7 +212,7 @@ import Testing
     #expect(try world.run().isInSync)
     world.server.answer(Self.root + page, FakeAnswer(status: 404))
     let report = try world.run()
-    #expect(!report.isComplete && report.counts.deleted == 0)
+    #expect(!report.manifest.isComplete && report.counts.deleted == 0)
     #expect(report.problems.map(\.name) == [(Self.root + page).bytes])
     #expect(world.files.count == 4)
   }

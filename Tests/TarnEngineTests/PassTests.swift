@@ -29,7 +29,7 @@ import Testing
     #expect(report.bytes.wanted == 6)
     #expect(report.bytes.received == 6)
     #expect(report.bytes.published == 6)
-    #expect(report.format == "test list")
+    #expect(report.manifest.format == "test list")
     #expect(world.log.done.sorted() == ["fetched a", "fetched b/c", "fetched empty"])
     #expect(world.partialNames.isEmpty)
     let ledger = world.ledger.contents

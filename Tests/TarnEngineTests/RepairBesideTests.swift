@@ -282,6 +282,22 @@ import Testing
     #expect(try whole.wait().wantsCount && !world.repairBeside([.everything]).wantsCount)
   }
 
+  /// The pass may fail, and then counts nothing.
+  @Test func whatALookBesideAPassFindsIsCountedAfterIt() throws {
+    let world = try world()
+    world.policy.localChanges = .report
+    let list = holdList(of: world)
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.folder.write("a".path, "mine".bytes)
+    #expect(try world.repairBeside([.everything]).wantsCount)
+    pass.stop.set()
+    list.open()
+    #expect(throws: PassFailure.self) { try pass.wait() }
+    #expect(try !world.repairBeside([.everything]).wantsCount)
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "2")
+  }
+
   // MARK: The same path
 
   /// The pass finds that the file is missing, and leaves it to whoever brings it.

@@ -98,8 +98,37 @@ import Testing
     let report = try pass.wait()
     #expect(!report.isInSync && report.counts.conflict == 1, "\(report.counts)")
     // A look ends the conflict, and a pass has to ask for the version.
-    #expect(try world.repair([itself("u")]).needsPass && world.ledger.contents.problems.isEmpty)
+    let look = try world.repair([itself("u")])
+    #expect(look.needsPass && look.wantsVersion && world.ledger.contents.problems.isEmpty)
     #expect(try world.run().isInSync && world.text("u") == "newer text of u")
+  }
+
+  /// The pass finds it gone or edited, and its manifest does not name it. It is back before that manifest is announced.
+  @Test(arguments: [false, true]) func whatARepairHasBroughtSinceIsNotForgotten(isEdited: Bool) throws {
+    let world = try World.inSync(["a"] + (0..<20).map { "other-\($0)" })
+    world.server.clearRequests()
+    world.policy.deletes = true
+    let slow = world.hold("a")
+    if isEdited { world.folder.edit("a".path, "mine".bytes) } else { world.folder.delete("a".path) }
+    let repair = try world.beginRepair([itself("a")])
+    world.awaitRequest(of: "a")
+    world.unlist("a")
+    let (isPlanned, goesOn) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      guard !isPlanned.isOpen, changes.contains(where: \.isOfAcceptance) else { return }
+      isPlanned.open()
+      goesOn.wait()
+    }
+    let pass = try world.beginBeside()
+    isPlanned.wait()
+    slow.open()
+    #expect(try repair.wait().report.counts.hasChanges)
+    goesOn.open()
+    let report = try pass.wait()
+    #expect(report.problems.map(\.code) == ["changed-meanwhile"] && !report.isInSync)
+    #expect(report.counts.forgotten == 0 && report.released == 0 && world.row("a") != nil)
+    #expect(try world.run().counts.deleted == 1)
+    #expect(world.isConverged && world.trash.contains("text of a") && world.ledger.contents.problems.isEmpty)
   }
 
   /// What is in place is counted again then.
@@ -208,5 +237,12 @@ import Testing
     slow.open()
     _ = try pass.wait()
     #expect(world.text("new") == "somebody's")
+  }
+}
+
+extension LedgerChange {
+  /// What a pass records of a manifest that it is about to announce, or of its end.
+  fileprivate var isOfAcceptance: Bool {
+    if case .fact(.entriesWanted, _) = self { true } else { false }
   }
 }

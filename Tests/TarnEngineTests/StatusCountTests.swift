@@ -282,6 +282,25 @@ import Testing
     #expect(document.entries.current == 3 && document.bytes.pending == 0)
   }
 
+  /// What has failed for good is not among what the repair brings.
+  @Test func whatARepairBringsBesideAFailureIsMissing() throws {
+    let world = try World.inSync(["a", "b"])
+    world.add(world.entry("bad", "lost"))
+    #expect(try world.run().counts.failed == 1)
+    let slow = world.hold("a")
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    var document = try status(world)
+    #expect(document.entries.current == 1 && document.entries.pending == 1, "\(document.entries)")
+    #expect(document.entries.failed == 1 && document.bytes.current == 9, "\(document)")
+    #expect(document.bytes.pending == 13, "\(document.bytes)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 0, "\(document.entries)")
+  }
+
   /// The pass has counted it as in place, and has something of its own to bring.
   @Test func whatARepairBringsBesideAPassIsMissing() throws {
     let world = try World.inSync(["a", "b"])
@@ -322,6 +341,36 @@ import Testing
     let document = try status(world)
     #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
     #expect(document.bytes.current == 18 && document.bytes.pending == 11, "\(document.bytes)")
+    big.open()
+    #expect(try pass.wait().isInSync)
+    #expect(try status(world).entries.current == 3)
+  }
+
+  /// The pass has counted it as in place, and has not announced its manifest yet.
+  @Test func whatGoesWhileAPassPlansIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    world.want("new", "text of new")
+    let (big, slow) = (world.hold("new"), world.hold("a"))
+    let (isCompared, goesOn) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      let isAccepted = changes.contains { if case .fact(.entriesWanted, _) = $0 { true } else { false } }
+      guard isAccepted, !isCompared.isOpen else { return }
+      isCompared.open()
+      goesOn.wait()
+    }
+    let pass = try world.begin()
+    isCompared.wait()
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    goesOn.open()
+    world.awaitRequest(of: "new")
+    var document = try status(world)
+    #expect(document.entries.current == 1 && document.entries.pending == 2, "\(document.entries)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
     big.open()
     #expect(try pass.wait().isInSync)
     #expect(try status(world).entries.current == 3)

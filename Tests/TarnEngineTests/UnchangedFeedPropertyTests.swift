@@ -148,7 +148,7 @@ import Testing
       counts = report.counts
       bytes = report.bytes
       isInSync = report.isInSync
-      isComplete = report.isComplete
+      isComplete = report.manifest.isComplete
       files = world.files
       trash = world.trash
       rows = world.ledger.contents.rows.keys.sorted()

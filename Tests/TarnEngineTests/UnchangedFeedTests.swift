@@ -41,10 +41,10 @@ import Testing
     let second = try world.run()
     #expect(asked(world) == ["\"1\""])
     #expect(world.server.urls == [Self.list])
-    #expect(second.isInSync && second.isFeedUnchanged && second.isComplete)
+    #expect(second.isInSync && second.isFeedUnchanged && second.manifest.isComplete)
     #expect(second.counts.wanted == 3 && second.counts.current == 3 && second.counts.inPlace == 3)
     #expect(second.bytes.wanted == first.bytes.wanted && second.bytes.inPlace == first.bytes.inPlace)
-    #expect(second.format == first.format)
+    #expect(second.manifest.format == first.manifest.format)
     let facts = world.ledger.contents.facts
     #expect(facts[.success] == second.ended.rfc3339 && facts[.attempt] == second.started.rfc3339)
     #expect(facts[.outcome] == "in-sync" && facts[.entriesCurrent] == "3")
@@ -455,7 +455,7 @@ import Testing
     try world.run()
     // It is a window, read or not: it is no list that lacks something.
     let same = try world.run()
-    #expect(same.isFeedUnchanged && same.isWindow && same.refreshSeconds == 1800)
+    #expect(same.isFeedUnchanged && same.manifest.isWindow && same.refreshSeconds == 1800)
     world.folder.delete("2025-01-02 Episode 2.mp3".path)
     let reading = try world.run()
     #expect(asked(world) == ["\"1\"", nil])
@@ -496,9 +496,9 @@ import Testing
         validators: FeedValidators(etag: tag, lastModified: time), url: "http://a/?b=c",
         text: world().hashing.digest(.sha256, of: "text".bytes), settings: "s",
         read: Timestamp(nanoseconds: 7), fingerprint: FolderFingerprint(rows: 1, odd: 2, sum: .max))
-      record.incompleteReason = "one\r\ntwo"
+      record.manifest.incompleteReason = "one\r\ntwo"
       record.refreshSeconds = tag == nil ? nil : 5
-      record.isWindow = tag == nil
+      record.manifest.isWindow = tag == nil
       record.counts.wanted = 1
       record.counts.current = 2
       record.counts.kept = 3

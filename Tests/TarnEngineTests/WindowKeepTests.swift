@@ -394,7 +394,7 @@ import Testing
     show.tell(["c 2026-01-03", "b 2026-01-02", "a 2026-01-01"])
     #expect(try show.pass() == "c")
     let report = try show.world.run()
-    #expect(report.counts.unlisted == 1 && report.isWindow && show.files == "a b c")
+    #expect(report.counts.unlisted == 1 && report.manifest.isWindow && show.files == "a b c")
     let path = try #require(show.world.files.keys.first { $0.contains(" a.") })
     let answer = try show.explain(path)
     #expect(

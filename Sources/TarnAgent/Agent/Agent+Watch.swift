@@ -253,13 +253,17 @@ extension Agent {
       if shared.watched[name]?.id == repair.watch {
         let isUnborn = outcome.hasNoMirror && shared.watched[name]?.book.hasJournal == false
         let isDone = outcome.isDone || isUnborn
+        // Beside a pass nothing can be counted.
+        let isAlone = shared.mirrors[name]?.work == nil
+        if outcome.wantsCount { shared.mirrors[name]?.work?.wantsCount = true }
+        let wantsCount = outcome.wantsCount && isAlone
         if repair.isBringing {
           shared.watched[name]?.book.brought(
-            repair.regions, isDone: isDone, wantsCount: outcome.wantsCount, now: now.monotonic)
+            repair.regions, isDone: isDone, wantsCount: wantsCount, now: now.monotonic)
         } else {
           shared.watched[name]?.book.end(
-            isDone: isDone, isBusy: outcome.isBusy, wantsCount: outcome.wantsCount,
-            looked: outcome.lookTime, now: now.monotonic, random: random)
+            isDone: isDone, isBusy: outcome.isBusy, wantsCount: wantsCount, looked: outcome.lookTime,
+            now: now.monotonic, random: random)
         }
         shared.watched[name]?.giveBack(outcome.hasTold ? [] : repair.events, now: now.monotonic)
         isNew = shared.watched[name]?.trouble != outcome.message
@@ -268,12 +272,13 @@ extension Agent {
         }
         if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
+      let endsBackOff = outcome.endsBackOff(after: shared.mirrors[name]?.failure)
       // The failure of the last pass no longer applies: the folder could be examined.
       isBack = repair.watch != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
       if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
         name, wasLooking: !repair.isBringing, needsPass: outcome.needsPass || isBack,
-        endsBackOff: outcome.wasBlind || isBack, now: now)
+        endsBackOff: endsBackOff || isBack, now: now)
       shared.mirrors[name]?.repairs.removeAll { $0.run == repair.run }
       if outcome.hasChanges { shared.mirrors[name]?.tally.repairs += 1 }
       shared.metricsPace.note()
@@ -301,11 +306,6 @@ extension Agent {
     watchIfMissing(name)
   }
 
-  /// Notes that repairs have recorded beside a pass: only a look at everything counts what is in place then.
-  func wantCount(_ name: String) {
-    shared.withLock { $0.watched[name]?.book.wantCount(now: parts.clock.monotonic()) }
-  }
-
   /// Watches a folder that was missing. The first pass makes it, and it may change before the watch would be
   /// tried again.
   func watchIfMissing(_ name: String) {
@@ -328,6 +328,8 @@ struct RepairOutcome: Sendable {
   var needsPass = false
   /// True when it did not know what these settings want. Only a pass can tell what changed.
   var wasBlind = false
+  /// See `RepairReport`.
+  var wantsVersion = false
   var wantsCount = false
   /// See `RepairReport`.
   var lookTime = Duration.zero
@@ -345,6 +347,11 @@ struct RepairOutcome: Sendable {
   /// True when the obstacle is expected to be over soon.
   var isBusy: Bool { code == "folder-busy" || wasStopped }
 
+  /// Returns whether the pass that has to follow is worth no wait. A server that failed at the feed itself is left alone.
+  ///
+  /// - Parameter failure: the reason why the last pass did not do its work; `nil` when it did.
+  func endsBackOff(after failure: PassFault?) -> Bool { wasBlind || wantsVersion && failure == nil }
+
   /// - Parameters:
   ///   - isWholeLook: true when it examined the whole folder, as after each start; then nobody knows of a
   ///     change.
@@ -356,6 +363,7 @@ struct RepairOutcome: Sendable {
     // A mirror whose catalog no pass of an agent has read waits for its schedule.
     needsPass = report.needsPass && !(report.hasNoCatalog && isWholeLook && !report.hadCatalog)
     wasBlind = needsPass && report.hasNoCatalog
+    wantsVersion = needsPass && report.wantsVersion
     wantsCount = report.wantsCount
     lookTime = report.lookTime
     if wasBlind, !isWholeLook {

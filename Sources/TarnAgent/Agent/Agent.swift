@@ -327,7 +327,6 @@ package final class Agent: Sendable {
         approveBefore(name, stop: work.stop)
         let outcome = pass.run()
         if outcome.hasScanned { looked(name, since: since) }
-        if outcome.wantsCount { wantCount(name) }
         ended(name, run, outcome)
       }
     } catch {
@@ -363,6 +362,10 @@ package final class Agent: Sendable {
           told = (mirror, condition)
         }
         let withdrawn = shared.mirrors[name]?.withdrawn ?? 0
+        // Only a look at everything, alone, counts what repairs have recorded.
+        if result.wantsCount || shared.mirrors[name]?.work?.wantsCount == true {
+          shared.watched[name]?.book.wantCount(now: parts.clock.monotonic())
+        }
         shared.mirrors[name]?.work = nil
         shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
         shared.mirrors[name]?.withdrawn = nil

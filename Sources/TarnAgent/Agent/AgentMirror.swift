@@ -17,6 +17,8 @@ struct AgentWork: Sendable {
   var hasBegun = false
   /// True once the pass has examined the folder, or found that it need not; unused in repairs.
   var hasLooked = false
+  /// True when what is in place has to be counted once the pass is over: repairs recorded beside it; unused in repairs.
+  var wantsCount = false
   let rateControl: RateControl
   /// The time of the last log line about its progress.
   var told: Instant

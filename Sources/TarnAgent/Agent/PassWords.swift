@@ -16,10 +16,11 @@ package struct PassWords: Sendable {
   /// Why the list may be incomplete, and what that prevents. Windows are never complete. Neither are pages
   /// and lists of mirrors, which is told only where it matters.
   package var doubt: String? {
-    guard !report.isComplete, !report.isWindow, !report.incompleteReason.isEmpty else { return nil }
-    let why = "the list may not be whole: \(report.incompleteReason)"
+    guard !report.manifest.isComplete, !report.manifest.isWindow, !report.manifest.incompleteReason.isEmpty
+    else { return nil }
+    let why = "the list may not be whole: \(report.manifest.incompleteReason)"
     if report.options?.isOn(.delete) == true { return "nothing is deleted, because \(why)" }
-    return FeedParser.isNeverWhole(report.incompleteReason) ? nil : why
+    return FeedParser.isNeverWhole(report.manifest.incompleteReason) ? nil : why
   }
 
   /// A note that nothing of the feed is wanted, though it names something.
@@ -28,7 +29,7 @@ package struct PassWords: Sendable {
       wanted: report.counts.wanted, excluded: report.counts.excluded,
       hasPatterns: report.options.map { options in
         [PassOptions.Name.include, .exclude].contains { !(options.values[$0] ?? []).allSatisfy(\.isEmpty) }
-      } ?? true, maxAge: report.isWindow ? report.options?.last(.maxAge) : nil)
+      } ?? true, maxAge: report.manifest.isWindow ? report.options?.last(.maxAge) : nil)
   }
 
   /// - Parameters:
@@ -70,7 +71,8 @@ package struct PassWords: Sendable {
     var why = reasons.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
     if report.listingFailures > 0 {
       why.append(
-        report.isWindow ? "the feed read in part" : Units.count(report.listingFailures, "unreadable listing"))
+        report.manifest.isWindow
+          ? "the feed read in part" : Units.count(report.listingFailures, "unreadable listing"))
     }
     if counts.held > 0 { why.append(Units.count(counts.held, "deletion") + " held") }
     return why.joined(separator: ", ")

@@ -30,7 +30,7 @@ struct RunOutcome: Sendable {
   var words: PassWords?
   /// True when it examined the whole folder.
   var hasScanned = false
-  /// True when what is in place has to be counted: repairs recorded meanwhile.
+  /// True when what is in place has to be counted: repairs recorded meanwhile. Of a pass that failed, only its work knows.
   var wantsCount = false
   /// True when it learned what is wanted.
   var hasReadFeed = false

@@ -43,7 +43,9 @@ package struct StatusQuery {
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
     if let missing = try ledger.fact(.repairPending).flatMap({ RepairPending($0) }) {
-      document.add(missing, besideOthers: try ledger.fact(.outcome) == "running")
+      // A running pass has all that failed among what it counted as missing.
+      let isRunning = try ledger.fact(.outcome) == "running"
+      document.add(missing, failed: try isRunning ? 0 : ledger.failedRowCount())
       if holder == nil, document.state == "idle" { document.state = "interrupted" }
     }
     if holder != nil {
@@ -128,11 +130,12 @@ package struct StatusQuery {
 extension StatusDocument {
   /// Counts what repairs bring back as pending.
   ///
-  /// - Parameter besideOthers: true when a pass has counted others as missing. Otherwise these may be the same.
-  fileprivate mutating func add(_ missing: RepairPending, besideOthers: Bool) {
+  /// - Parameter failed: the number of recorded files that have failed. They may be among those that are brought back; all others that
+  ///   are missing are not.
+  fileprivate mutating func add(_ missing: RepairPending, failed: Int) {
     let wanted = bytes.wanted ?? 0
-    let others = besideOthers ? entries.wanted - min(entries.wanted, entries.current) : 0
-    let bytesOfOthers = besideOthers ? wanted - min(wanted, bytes.current) : 0
+    let others = max(0, entries.wanted - entries.current - failed)
+    let bytesOfOthers = failed == 0 ? wanted - min(wanted, bytes.current) : 0
     entries.add(missing: missing.files + others)
     bytes.add(missing: missing.bytes.addingSaturated(bytesOfOthers))
   }

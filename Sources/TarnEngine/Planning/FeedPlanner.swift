@@ -49,7 +49,8 @@ final class FeedPlanner {
   }
 
   private func makeComparison() throws -> Comparison {
-    try writer.comparison { [unowned self] finding in
+    writer.pass.ports.engine.beginComparison()
+    return try writer.comparison { [unowned self] finding in
       if writer.takeFailure(finding) { return }
       if let entry = finding.entry, !entry.isRefused, finding.refusal == nil { catalog?.add(entry) }
       try writer.add(finding)

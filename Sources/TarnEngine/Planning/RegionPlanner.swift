@@ -26,6 +26,8 @@ final class RegionPlanner {
     var isUnsettled = false
     /// True when something has to be fetched that was not in place before.
     var wantsNew = false
+    /// True when only its server knows which version is wanted of a file that is back. The last pass did not ask.
+    var wantsVersion = false
     /// True when a row's file is gone and nothing wants it. Only a pass, which has read the feed, drops such a row; of a window's
     /// rows only those that have expired.
     var hasForgettable = false
@@ -233,7 +235,9 @@ final class RegionPlanner {
       default: false
       }
     // The pass that met the problem did not ask the server.
-    if isOver, case .action = finding.decision { (findings.isUnsettled, findings.wantsNew) = (true, true) }
+    if isOver, case .action = finding.decision {
+      (findings.isUnsettled, findings.wantsNew, findings.wantsVersion) = (true, true, true)
+    }
     if isOver { findings.settled.insert(name) } else { findings.settled.remove(name) }
   }
 

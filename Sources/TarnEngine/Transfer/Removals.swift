@@ -13,7 +13,7 @@ struct Removals {
 
   /// - Parameter actions: actions of kind `delete` or `forget`, each with its row; at most one group.
   /// - Returns: the outcomes of the deletions and then of the `forget` actions. The latter are `removed` with the recorded
-  ///   identity.
+  ///   identity, or `stale` when the file is there as it is recorded by now.
   func carryOut(_ actions: [Action]) throws -> [(action: Action, outcome: PublishOutcome)] {
     let deletions = actions.compactMap { action -> (action: Action, row: Row, removal: Removal)? in
       guard action.kind == .delete, let row = action.row, let present = action.present else { return nil }
@@ -41,8 +41,14 @@ struct Removals {
       }
       changes.append(.dropIntent(removal.path))
     }
-    let forgotten = actions.filter { $0.kind == .forget }
-    for action in forgotten {
+    let forgotten = try actions.compactMap { action -> (action: Action, outcome: PublishOutcome)? in
+      guard action.kind == .forget, let row = action.row else { return nil }
+      let isBack = try isAsRecorded(action.path)
+      let outcome: PublishOutcome =
+        isBack ? .stale("the file is there again") : .removed(row.identity, leftover: nil)
+      return (action, outcome)
+    }
+    for case (let action, .removed) in forgotten {
       changes += [
         .dropRow(action.path), .dropProblem(name: action.path.bytes),
         .event(
@@ -52,8 +58,14 @@ struct Removals {
       ]
     }
     try ledger.apply(changes)
-    return zip(deletions, outcomes).map { ($0.action, $1) }
-      + forgotten.compactMap { action in action.row.map { (action, .removed($0.identity, leftover: nil)) } }
+    return zip(deletions, outcomes).map { ($0.action, $1) } + forgotten
+  }
+
+  /// Returns whether the file of a row to forget is there: a repair has brought it since the plan, or somebody has put it back. Only
+  /// another plan decides about it.
+  private func isAsRecorded(_ path: RelativePath) throws -> Bool {
+    guard let row = try ledger.row(path), let present = try? folder.look(path) else { return false }
+    return present.kind == .regular && row.identity.isSameContents(as: present.identity)
   }
 
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {

@@ -145,8 +145,7 @@ package final class TransferEngine: Sendable {
   func follow(_ entry: @escaping (RelativePath) throws -> Entry?) {
     inbox.change { inbox in
       inbox.history.manifests += 1
-      // The pass found missing what earlier repairs are bringing.
-      inbox.bringing.beginPass(manifest: inbox.history.manifests)
+      inbox.bringing.endComparison()
       guard inbox.isRunning else { return inbox.beginCarryingOut() }
       inbox.messages.append(.follow(entry, number: inbox.history.manifests))
     }
@@ -164,7 +163,7 @@ package final class TransferEngine: Sendable {
   }
 
   func beginBringing(_ pending: RepairPending) -> BringingRepair {
-    let id = inbox.withLock { $0.bringing.begin(pending, manifest: $0.history.manifests) }
+    let id = inbox.withLock { $0.bringing.begin(pending) }
     return BringingRepair(engine: self, id: id)
   }
 
@@ -242,6 +241,9 @@ package final class TransferEngine: Sendable {
   }
 
   func beginPass() { inbox.withLock { $0.pass = .reading } }
+
+  /// Notes that a pass compares the folder with its feed from here on.
+  func beginComparison() { inbox.withLock { $0.bringing.beginComparison() } }
 
   func endPass() {
     inbox.withLock { inbox in

@@ -18,10 +18,7 @@ struct FeedRecord: Sendable, Equatable {
   /// The time when the feed was last read whole.
   var read: Timestamp
   var fingerprint: FolderFingerprint
-  var format = ""
-  var isComplete = false
-  var isWindow = false
-  var incompleteReason = ""
+  var manifest = PassReport.Manifest()
   var refreshSeconds: Int64?
   var counts = PassCounts()
   var bytes = PassBytes()
@@ -45,8 +42,9 @@ extension FeedRecord {
       (.etag, validators?.etag), (.lastModified, validators?.lastModified), (.url, url), (.text, text.hex),
       (.settings, settings),
       (.read, String(read.nanoseconds)), (.rows, String(fingerprint.rows)), (.odd, String(fingerprint.odd)),
-      (.sum, String(fingerprint.sum)), (.format, format), (.isComplete, String(isComplete)),
-      (.isWindow, String(isWindow)), (.incompleteReason, incompleteReason),
+      (.sum, String(fingerprint.sum)), (.format, manifest.format),
+      (.isComplete, String(manifest.isComplete)), (.isWindow, String(manifest.isWindow)),
+      (.incompleteReason, manifest.incompleteReason),
       (.refreshSeconds, refreshSeconds.map { String($0) }),
       (.wanted, String(counts.wanted)), (.current, String(counts.current)), (.kept, String(counts.kept)),
       (.unlisted, String(counts.unlisted)), (.excluded, String(counts.excluded)),
@@ -73,7 +71,7 @@ extension FeedRecord {
       let rows: Int = number(.rows), let odd: Int = number(.odd), let sum: UInt64 = number(.sum),
       let format = text(.format), let isComplete = text(.isComplete).flatMap({ Bool($0) }),
       let isWindow = text(.isWindow).flatMap({ Bool($0) }),
-      let incompleteReason = text(.incompleteReason), let wanted: Int = number(.wanted),
+      let reason = text(.incompleteReason), let wanted: Int = number(.wanted),
       let current: Int = number(.current), let kept: Int = number(.kept),
       let unlisted: Int = number(.unlisted), let excluded: Int = number(.excluded),
       let bytesWanted: UInt64 = number(.bytesWanted), let bytesCurrent: UInt64 = number(.bytesCurrent),
@@ -83,8 +81,9 @@ extension FeedRecord {
       validators: FeedValidators(etag: text(.etag), lastModified: text(.lastModified)), url: url,
       text: digest,
       settings: settings, read: Timestamp(nanoseconds: read),
-      fingerprint: FolderFingerprint(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
-      isWindow: isWindow, incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
+      fingerprint: FolderFingerprint(rows: rows, odd: odd, sum: sum), refreshSeconds: number(.refreshSeconds))
+    (manifest.format, manifest.incompleteReason) = (format, reason)
+    (manifest.isComplete, manifest.isWindow) = (isComplete, isWindow)
     counts.wanted = wanted
     counts.current = current
     counts.kept = kept

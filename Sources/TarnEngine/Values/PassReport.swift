@@ -147,12 +147,7 @@ extension PassBytes {
 package struct PassReport: Sendable {
   package var feed: String
   package var folder: String
-  /// The format of the feed, such as `checksum list`.
-  package var format = ""
-  package var isComplete = false
-  /// True when the feed names only the newest files (RSS, Atom, JSON Feed).
-  package var isWindow = false
-  package var incompleteReason = ""
+  package var manifest = Manifest()
   package var started: Timestamp
   package var ended: Timestamp
   package var counts = PassCounts()
@@ -217,6 +212,19 @@ package struct PassReport: Sendable {
   package var listingFailures = 0
 
   package static let mostProblems = 10_000
+
+  /// What the feed says about itself.
+  package struct Manifest: Sendable, Equatable {
+    /// The format, such as `checksum list`.
+    package var format = ""
+    package var isComplete = false
+    /// True when it names only the newest files (RSS, Atom, JSON Feed).
+    package var isWindow = false
+    /// Why it may not name all files; empty when it does.
+    package var incompleteReason = ""
+
+    package init() {}
+  }
 }
 
 extension PassFailure {

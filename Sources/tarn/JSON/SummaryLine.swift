@@ -52,10 +52,10 @@ struct SummaryLine: Encodable {
     stopped = report.wasStopped
     feed = Printable.escape(report.feed)
     folder = Printable.escape(report.folder)
-    format = report.format
+    format = report.manifest.format
     feedUnchanged = report.isFeedUnchanged
-    complete = report.isComplete
-    incompleteReason = report.isComplete ? nil : Message.safe(report.incompleteReason)
+    complete = report.manifest.isComplete
+    incompleteReason = report.manifest.isComplete ? nil : Message.safe(report.manifest.incompleteReason)
     started = report.started.rfc3339
     ended = report.ended.rfc3339
     held = report.held.map { Held(plan: $0.id, deletions: $0.count) }

@@ -70,13 +70,13 @@ enum SyncSummary {
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
     let counts = report.counts
     var notes: [String] = []
-    let what = report.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
+    let what = report.manifest.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
     if report.released > 0 {
       notes.append(
         "  \(Numbers.count(report.released, "file")) \(what), and changed or copied here: left to you"
       )
     }
-    if counts.unlisted > 0, report.isComplete || report.isWindow {
+    if counts.unlisted > 0, report.manifest.isComplete || report.manifest.isWindow {
       notes.append(
         "  \(Numbers.count(counts.unlisted, "file")) \(what); what --delete would do: tarn plan --delete \(mirror)"
       )
@@ -85,21 +85,22 @@ enum SyncSummary {
     if counts.hasChanges, lacksList(report) {
       notes.append("  the list itself is not kept in the mirror, because its address has a query")
     }
-    if !report.isWindow, let options = report.options {
+    if !report.manifest.isWindow, let options = report.options {
       let idle = [PassOptions.Name.keep, .maxAge, .template].filter { name in
         options.last(name).map { !["all", "off"].contains($0) } ?? false
       }
       if !idle.isEmpty {
         let words = idle.map { "--\($0.rawValue)" }.joined(separator: " and ")
         notes.append(
-          "  \(words): for RSS, Atom and JSON Feed only; of this \(report.format) every file is taken")
+          "  \(words): for RSS, Atom and JSON Feed only; of this \(report.manifest.format) every file is taken"
+        )
       }
     }
     return notes + doubt(report)
   }
 
   private static func lacksList(_ report: PassReport) -> Bool {
-    report.format == "checksum list" && report.feed.contains("?")
+    report.manifest.format == "checksum list" && report.feed.contains("?")
       && URLScheme.remotePrefixes.contains { report.feed.hasPrefix($0) }
       && report.options.map { $0.last(.keepList) != "false" } ?? false
   }
