@@ -553,6 +553,14 @@ extension Tarn {
     // anew. A copy is not the mirror that was moved.
     registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id }
   }
+
+  /// Replaces the old place in the list once the settings name the folder that a mirror was moved to.
+  func rememberMove(to folder: String) {
+    guard let home = look(absolute(folder))?.home,
+      registry?.mirrors().contains(where: { $0.id == home.id && !$0.isAt(home.folder) }) == true
+    else { return }
+    remember(home)
+  }
 }
 
 extension FolderHome.State {
