@@ -436,6 +436,9 @@ import Testing
     #expect(question.first == "plan 1a2b3c4d, held 2 hours ago, moves 12 files to the trash:")
     #expect(question.count == 12)
     #expect(question.last == "  and 2 more")
+    let all = ApprovalText.question(
+      plan, (1...12).map { Samples.path("\($0)") }, most: .max, now: Samples.now)
+    #expect(all.count == 13 && all.last == "  12")
     var report = ApprovalReport(plan: plan)
     report.deleted = 11
     report.spared = 1

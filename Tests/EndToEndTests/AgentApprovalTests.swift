@@ -68,6 +68,9 @@ final class AgentApprovalTests: AgentHouse {
     #expect(
       shown.status == 64 && shown.errors.contains("  f10\n") && shown.errors.contains("files \(plan)"),
       "\(shown)")
+    #expect(shown.errors.contains("  and 18 more\n"), "\(shown)")
+    let all = try tarn("approve", "-v", "files").errors
+    #expect((2..<Self.count).allSatisfy { all.contains("  f\($0)\n") } && !all.contains("more"), "\(all)")
     let approved = try tarn("approve", "files", plan, "--json")
     let line = try #require(try JSON.documents(approved.output).first)
     #expect(approved.status == 0 && line["schema"] as? String == "tarn-approve/1", "\(approved)")
