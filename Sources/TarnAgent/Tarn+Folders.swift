@@ -329,12 +329,13 @@ extension Tarn {
   private func ownersHint(_ path: String) -> String? {
     var status = stat()
     guard stat("\(path)/.tarn", &status) == 0 || stat(path, &status) == 0 else {
-      return "ask as the user that it belongs to: sudo -u USER tarn ... \(ShellWord.quote(path))"
+      return "ask as the user that it belongs to, or with sudo"
     }
     guard status.st_uid != geteuid(), geteuid() != 0 else { return nil }
     let name = getpwuid(status.st_uid).flatMap { String(validatingCString: $0.pointee.pw_name) }
-    let user = status.st_uid == 0 ? "" : "-u \(name.map(ShellWord.quote) ?? "'#\(status.st_uid)'") "
-    return "ask as the user that it belongs to: sudo \(user)tarn ... \(ShellWord.quote(path))"
+    guard status.st_uid != 0 else { return "it belongs to root: put 'sudo' before the command" }
+    let user = name.map(ShellWord.quote) ?? "#\(status.st_uid)"
+    return "it belongs to \(user): put \"sudo -u \(name == nil ? "'\(user)'" : user)\" before the command"
   }
 
   func wasMirror(_ path: String) -> Bool { known(at: path) != nil }

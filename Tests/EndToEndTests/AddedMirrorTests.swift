@@ -74,6 +74,18 @@ final class AddedMirrorTests: AgentHouse {
     #expect(!text("state/mirrors").contains("\(place.path)/m\n"))
   }
 
+  /// Without an agent, too, it is 'tarn remove' that takes it out.
+  @Test func forgetNamesTheCommandThatTakesItOut() throws {
+    #expect(try run("add", server.url("SHA256SUMS"), "m").status == 0)
+    let never = try run("forget", "m")
+    #expect(never.status == 64 && never.errors.contains("hint: tarn remove m\n"), "\(never)")
+    #expect(try run("sync", "m").status == 0)
+    let forgotten = try run("forget", "m")
+    #expect(
+      forgotten.status == 0 && forgotten.errors.contains("the settings still name it: tarn remove m;"),
+      "\(forgotten)")
+  }
+
   /// Its folder is free once it has left the settings.
   @Test func aMirrorThatLeftTheSettingsIsInNobodysWay() throws {
     #expect(try run("add", server.url("SHA256SUMS"), "k").status == 0)

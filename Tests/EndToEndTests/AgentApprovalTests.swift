@@ -156,6 +156,23 @@ final class AgentMemberTests: AgentHouse {
     #expect(!status.errors.contains("tarn sync FEED"), "\(status)")
   }
 
+  /// Its status is open to everyone, and lists the mirror.
+  @Test func whoMayNotAskLearnsTheWayToForget() throws {
+    try start()
+    #expect(try ask(["status"], group: 65_400).output.contains("files"))
+    for verb in ["forget", "remove", "pause"] {
+      let outcome = try ask([verb, "files"], group: 65_400)
+      #expect(
+        outcome.status == 77 && outcome.errors.contains("may not connect")
+          && outcome.errors.contains("use sudo"), "\(verb): \(outcome)")
+    }
+    // A member of the group gets an answer, and has no settings with that name.
+    let removed = try member("remove", "files")
+    #expect(
+      removed.status == 64 && removed.errors.contains("an agent keeps the mirror files")
+        && removed.errors.contains("put 'sudo' before the command"), "\(removed)")
+  }
+
   /// The socket for everyone is there, and what keeps it from answering is no lack of rights.
   @Test func whoGetsNoAnswerIsNotSaidToBeRefused() throws {
     let agent = try start()
@@ -182,8 +199,16 @@ final class AgentMemberTests: AgentHouse {
         let outcome = try member(asked[0], asked[1], asked.count > 2 ? asked[2] : "--no-input")
         #expect(
           outcome.status == 77 && outcome.errors.contains("Permission denied")
-            && outcome.errors.contains("sudo tarn ... \(folder)"), "\(asked): \(outcome)")
+            && outcome.errors.contains("it belongs to root: put 'sudo' before the command"),
+          "\(asked): \(outcome)")
       }
+    }
+    // A path in a mirror that may not be looked into lies in one nevertheless.
+    for words in [["explain", folder + "/f1"], ["status", folder + "/f0"], ["verify", folder + "/none"]] {
+      let outcome = try ask(words, group: getegid())
+      #expect(
+        outcome.status == 77 && outcome.errors.contains("Permission denied")
+          && outcome.errors.contains("put 'sudo' before the command"), "\(words): \(outcome)")
     }
     let shown = try member("approve", "files")
     #expect(
