@@ -450,6 +450,22 @@ import Testing
       ])
   }
 
+  /// While a pass plans, its report has no options yet.
+  @Test func noReasonIsGuessedForWhatIsLeftOut() {
+    var report = Samples.report()
+    report.counts = PassCounts()
+    report.counts.excluded = 35
+    #expect(PassWords(report).leftOut == nil && !PassWords.planned(report).contains("leave"))
+    report.options = PassOptions(values: [.include: ["*.img"]])
+    let words = "the patterns of --include and --exclude leave out all 35 entries of the feed"
+    #expect(PassWords(report).leftOut == words)
+    // The status for everyone has no options.
+    var status = Samples.status()
+    (status.entries.wanted, status.entries.current, status.entries.excluded) = (0, 0, 35)
+    let card = StatusText.card(status, now: Samples.now, style: Self.plain).joined(separator: "\n")
+    #expect(card.contains("--exclude, or --max-age, leave out all 35 entries"), "\(card)")
+  }
+
   /// One of a thing is told as one.
   @Test func oneIsNoPlural() {
     var report = Samples.report()
