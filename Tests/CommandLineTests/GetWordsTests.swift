@@ -164,7 +164,7 @@ import Testing
     }
     let both = ["--to", "one", "--existing", "keep-both", "--retries", "0", Self.url, "http://127.0.0.1:9/b"]
     try expect(["get"] + both, 3, "refused")
-    try expect(["get", "--limit-rate", "2", "--retries", "0", Self.url], 66, "did you mean 2MiB/s?")
+    try expect(["get", "--limit-rate", "2", "--retries", "0", Self.url], 64, "did you mean 2MiB/s?")
   }
 
   @Test func aHomeThatIsMissingIsSaid() throws {
