@@ -57,6 +57,15 @@ import Testing
     #expect(hint.contains("replace") == mayReplace && hint.contains("--existing keep-both"))
   }
 
+  @Test(arguments: ["no-space", "quota-exceeded"]) func aFullDiskIsHinted(code: String) throws {
+    place.end()
+    var task = TaskRecord(
+      number: 1, state: .failed, request: TaskRequest(url: "http://h/a", to: "/out/a"), added: Samples.now)
+    task.code = code
+    let hint = try #require(GetRun.hint(task))
+    #expect(hint.contains("make room there") && hint.contains("leaves 1% of a file system free"))
+  }
+
   /// A message that begins with the URL says it.
   @Test func aURLIsToldOnce() {
     place.end()

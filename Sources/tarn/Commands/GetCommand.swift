@@ -157,6 +157,7 @@ struct GetCommand: ParsableCommand {
       session.console.data(
         "session:\(id)/\(task.number)  \(task.state.rawValue)\(was)  \(Printable.escape(url))")
     }
+    session.say("next: \(session.tarn.command("session wait \(ShellWord.quote(id))"))")
   }
 
   /// Warns of a missing folder: the agent begins after this command has ended, and would tell nobody.
