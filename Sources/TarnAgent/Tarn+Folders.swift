@@ -107,6 +107,7 @@ extension Tarn {
     if let state { try refuseInsideRecord(state, isState: true) }
     let found = try inspect(path, state: state, name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
+    if found == .foreign, !request.adopt { try refuseUnwritable(path) }
     try refuseUnusable(found, path, state: state, request)
     switch found {
     case .mirror(let home):
@@ -128,6 +129,23 @@ extension Tarn {
       }
       return try make(path, state)
     }
+  }
+
+  /// Refuses to make a mirror in a folder where this user may not write, whatever else is wrong with it.
+  private func refuseUnwritable(_ path: String) throws(PassFailure) {
+    guard !wasMirror(path), faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0, errno == EACCES else {
+      return
+    }
+    throw PassFailure(
+      .permission, code: FolderFailure.Code.permission.rawValue,
+      "cannot make a mirror of \(Printable.escape(path)): this user may not write there",
+      hint: wayToWrite(path))
+  }
+
+  private func wayToWrite(_ path: String) -> String {
+    serviceUser.map { user in
+      "let the agent's user \(user) write there: sudo install -d -o \(user) -g \(user) \(ShellWord.quote(path))"
+    } ?? "let this user write there, or give another folder"
   }
 
   /// Refuses a folder that is no longer a mirror, and one that this request may not take or make anew.
@@ -158,10 +176,7 @@ extension Tarn {
       let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
       let hint =
         switch error.code {
-        case .permission:
-          serviceUser.map { user in
-            "let the agent's user \(user) write there: sudo install -d -o \(user) -g \(user) \(ShellWord.quote(path))"
-          } ?? "let this user write there, or give another folder"
+        case .permission: wayToWrite(path)
         default: PassFailure(error).hint ?? "give a folder elsewhere"
         }
       throw PassFailure(

@@ -173,6 +173,15 @@ final class AgentMemberTests: AgentHouse {
         && removed.errors.contains("put 'sudo' before the command"), "\(removed)")
   }
 
+  /// To adopt it would not help.
+  @Test func aFolderOfAnotherUserIsNotAdvisedToBeAdopted() throws {
+    try place.write("text", to: "full/notes")
+    let outcome = try ask(["sync", server.url("SHA256SUMS"), place.path + "/full"], group: 65_400)
+    #expect(
+      outcome.status == 77 && outcome.errors.contains("this user may not write there")
+        && !outcome.errors.contains("--adopt"), "\(outcome)")
+  }
+
   /// The socket for everyone is there, and what keeps it from answering is no lack of rights.
   @Test func whoGetsNoAnswerIsNotSaidToBeRefused() throws {
     let agent = try start()
