@@ -114,7 +114,8 @@ import Testing
     try world.run()
     #expect(
       try explain(world, "nowhere").summary
-        == "the ledger does not know it, nor does the feed's list, which was not complete when it was last read")
+        == "the ledger does not know it, nor does the feed's list, which was not complete when it was last read"
+    )
   }
 
   // MARK: In place
