@@ -74,8 +74,9 @@ extension Tarn {
   /// Returns a word that means this folder even where a mirror of that name takes precedence.
   package func word(ofFolder folder: String) -> String { place(of: folder) == nil ? folder : "./\(folder)" }
 
-  /// Refuses `MIRROR:PATH` where only a mirror makes sense.
+  /// Refuses `MIRROR:PATH` and the address of a feed, where only a mirror makes sense.
   package func refuseTransfer(_ word: String) throws(PassFailure) {
+    try refuseFeed(word)
     guard let colon = word.firstIndex(of: ":"), place(of: String(word[..<colon])) != nil else { return }
     let (mirror, path) = (word[..<colon], ShellWord.quote(String(word[word.index(after: colon)...])))
     throw PassFailure(

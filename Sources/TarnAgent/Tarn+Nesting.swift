@@ -1,7 +1,31 @@
 import Glibc
-import TarnCore
+import TarnConfig
+package import TarnCore
 import TarnEngine
 import TarnFolder
+
+extension Tarn {
+  /// Refuses the address of a feed where a mirror is meant. As a path it would be a folder below this one.
+  package func refuseFeed(_ word: String) throws(PassFailure) {
+    guard FeedText.scheme(of: word) != nil, !isThere(word) else { return }
+    let shown = ShellWord.quote(Redaction.value(word))
+    let mirrors = knownMirrors(ofFeed: word).map(ShellWord.quote)
+    throw PassFailure(
+      .usage, code: "usage", "\(shown) is a feed, not a mirror",
+      hint: mirrors.isEmpty
+        ? "'tarn status' lists the mirrors; to make one: tarn sync \(shown) FOLDER"
+        : "\(mirrors.count == 1 ? "its mirror is" : "its mirrors are") \(mirrors.joined(separator: ", "))")
+  }
+
+  /// Returns the first of this user's mirrors that follow a feed.
+  private func knownMirrors(ofFeed word: String) -> [String] {
+    guard let feed = try? feedText(word) else { return [] }
+    return Array(
+      knownFolders().lazy.filter { folder in
+        (try? remembered(folder: folder))?.feed?.utf8.elementsEqual(feed.utf8) == true
+      }.prefix(3))
+  }
+}
 
 /// Refuses nested mirrors: each would take the other's files for foreign ones, or delete them.
 extension Tarn {

@@ -112,10 +112,8 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   /// The events of a page by default.
   package static let usualEvents = 100
   package static let mostEvents = 1_000
-  /// The most tasks of one batch.
+  /// The most tasks of one batch, and of one page. Memory for a larger page would stay with the agent.
   package static let mostTasks = 1_000
-  /// The most tasks of one page. Most sessions fit on one page, which shows them at one instant.
-  package static let mostListed = 10_000
   /// The most bytes of a batch.
   package static let mostTaskBytes = 16 << 20
   /// The `event:` name of a `ControlFailure` that ends a stream. No journal has such a code.

@@ -185,7 +185,7 @@ public struct BackgroundSession: Sendable, Hashable {
     DownloadTask(number: number, session: self, wasThere: true)
   }
 
-  /// A snapshot holds the state of all tasks. More than 10,000 tasks are read in parts, each at an instant of its own.
+  /// A snapshot holds the state of all tasks. More than 1,000 tasks are read in parts, each at an instant of its own.
   public struct Snapshot: Sendable {
     /// All parts include the events up to this number. `events(after:)` continues from a snapshot without a gap and without
     /// duplicates.
@@ -202,7 +202,7 @@ public struct BackgroundSession: Sendable, Hashable {
     }
   }
 
-  /// Returns the state of all tasks. It asks the agent once for each 10,000 of them.
+  /// Returns the state of all tasks. It asks the agent once for each 1,000 of them.
   public func snapshot() async throws(TarnError) -> Snapshot {
     var snapshot = Snapshot(asOf: 0, tasks: [])
     var after: Int64 = 0

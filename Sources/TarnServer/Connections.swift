@@ -8,8 +8,10 @@ final class Connection: Sendable {
   let rights: ControlSocket.Rights
   /// The answer to every request; `nil` for a connection that is served.
   let refusal: ControlFailure?
+  /// The user that the client runs as.
+  let user: PeerUser
   /// Whether the client runs as the agent's own user.
-  let isOwner: Bool
+  var isOwner: Bool { user == .owner }
   private struct Stream {
     var bell: Bell?
     var hasEnded = false
@@ -17,12 +19,12 @@ final class Connection: Sendable {
   private let stream = Locked(Stream())
 
   init(
-    _ channel: any Channel, rights: ControlSocket.Rights, refusal: ControlFailure?, isOwner: Bool
+    _ channel: any Channel, rights: ControlSocket.Rights, refusal: ControlFailure?, user: PeerUser
   ) {
     self.channel = channel
     self.rights = rights
     self.refusal = refusal
-    self.isOwner = isOwner
+    self.user = user
   }
 
   /// Refuses an order whose client has gone: the client was told that nobody answered, and relies on nothing. Must not run on the

@@ -39,9 +39,8 @@ package final class ControlServer: Sendable {
       }
     }
 
-    /// Returns whether the peer is the agent's own user.
-    func isOwner(_ peer: Peer?) -> Bool {
-      if case .file(_, let policy) = self { peer?.user == policy.user } else { false }
+    func kind(of peer: Peer?) -> PeerUser {
+      if case .file(_, let policy) = self { policy.kind(of: peer) } else { .other }
     }
   }
 
@@ -175,7 +174,7 @@ package final class ControlServer: Sendable {
       let connection = Connection(
         channel, rights: door.rights,
         refusal: self.refusal(place, responder.connections.most, peer, door),
-        isOwner: door.isOwner(peer))
+        user: door.kind(of: peer))
       responder.connections.serve(connection)
       let http = self.http(connection, responder)
       let logger = self.logger

@@ -53,6 +53,25 @@ private struct PeerGroups: Sendable {
   var numbers: [UInt32] { places.indices.map { places[$0] }.filter { $0 != 0 } }
 }
 
+/// The user of a client, as an agent sees it.
+enum PeerUser: Sendable, Equatable {
+  /// The agent's own user.
+  case owner
+  /// root, beside the agent of another user.
+  case root
+  case other
+
+  /// How a client gets its downloads where the agent serves sessions of its own user only. An agent that root starts
+  /// would use the settings and records of the system's agent.
+  var wayToSessions: String {
+    let command = "'tarn get' without --background needs no agent"
+    return switch self {
+    case .root: "\(command); for sessions log in as another user, who starts one: systemctl --user start tarn"
+    case .owner, .other: "start one of your own: systemctl --user start tarn; \(command)"
+    }
+  }
+}
+
 /// The policy of who may command an agent. The kernel has checked the file's mode already. The check is repeated because a mode can
 /// change and a directory can move.
 struct PeerPolicy: Sendable, Equatable {
@@ -76,6 +95,12 @@ struct PeerPolicy: Sendable, Equatable {
     self.init(
       user: geteuid(), group: file.socket.mode & 0o020 == 0 ? nil : file.group,
       isPartial: Self.isPartialNamespace())
+  }
+
+  func kind(of peer: Peer?) -> PeerUser {
+    guard let peer else { return .other }
+    if peer.user == user { return .owner }
+    return peer.user == 0 ? .root : .other
   }
 
   func admits(_ peer: Peer) -> Bool {

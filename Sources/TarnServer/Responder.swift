@@ -55,8 +55,7 @@ struct Responder: Sendable {
     throw ControlFailure(
       .permission, code: "sessions-of-another-user",
       "this agent runs as another user, and serves sessions of that user only",
-      hint:
-        "start one of your own: systemctl --user start tarn; 'tarn get' without --background needs no agent")
+      hint: connection.user.wayToSessions)
   }
 
   private static func wrongMethod(_ asking: ControlRequest) -> Answer {
@@ -166,7 +165,7 @@ struct Responder: Sendable {
     case (.tasks, _):
       let (states, after) = (try asking.states(), try ControlRequest.place(asking.cursor))
       let limit = try asking.number(
-        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostListed)
+        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostTasks)
       return try await call(loop) { () throws(ControlFailure) in
         try sessions.tasks(of: id, in: states, after: after, limit: limit)
       }

@@ -16,7 +16,7 @@ package protocol SessionPort: Sendable {
   func show(_ id: String) throws(ControlFailure) -> SessionDocument
   /// Adds all the tasks or none.
   func add(_ tasks: [TaskRequest], to id: String) throws(ControlFailure) -> AddedTasks
-  /// - Parameter limit: the most tasks, 1 to 10,000.
+  /// - Parameter limit: the most tasks, 1 to 1,000.
   func tasks(
     of id: String, in states: [TaskState], after number: Int64, limit: Int
   ) throws(ControlFailure) -> TaskPage

@@ -176,35 +176,49 @@ import Testing
   }
 
   @Test(.enabled(if: has("fish", "zsh"), "fish, or the zsh that types for it, is not installed"))
-  func fishCompletesMirrors() throws {
-    try place.write(try place.tarn("completion", "fish").output, "tarn.fish")
+  func fishCompletesMirrorsAndCommands() throws {
+    let asking = """
+
+      for words in 'status po' 'help tra' 'help trash l' 'help exi'
+          complete -C "tarn $words" >> found
+      end
+
+      """
+    try place.write(try place.tarn("completion", "fish").output + asking, "tarn.fish")
     // It completes for a command line only, which it has on a terminal.
     let script = """
       zmodload zsh/zpty
       zpty z fish --no-config -i
-      zpty -w z "source tarn.fish; complete -C 'tarn status po' > found; echo DO''NE"
+      zpty -w z "source tarn.fish; echo DO''NE"
       zpty -r z line '*DONE*'
       zpty -d z
       """
     _ = try shell("zsh", ["-f", "-c", script])
-    #expect(place.text("found") == "podcasts\n", "\(place.text("found") ?? "")")
+    #expect(
+      place.text("found") == "podcasts\ntrash\nlist\nexit-status\n", "\(place.text("found") ?? "")")
   }
 
   /// Its completion runs only where keys are typed: zpty has a terminal for that.
-  @Test(.enabled(if: has("zsh"), "zsh is not installed")) func zshCompletesMirrors() throws {
+  @Test(
+    .enabled(if: has("zsh"), "zsh is not installed"),
+    arguments: [
+      ("status po", "status podcasts"), ("help tra", "help trash"), ("help trash l", "help trash list"),
+      ("help exi", "help exit-status"),
+    ])
+  func zshCompletesMirrorsAndCommands(_ typed: String, _ completed: String) throws {
     try place.write(try place.tarn("completion", "zsh").output, "_tarn")
     let script = """
       zmodload zsh/zpty
       zpty z zsh -f -i
       zpty -w z "PS1=; fpath=($PWD \\$fpath); autoload -Uz compinit; compinit -u -d $PWD/dump; echo READ''Y"
       zpty -r z line '*READY*'
-      zpty -w -n z $'tarn status po\\t\\n'
-      zpty -r z line '*tarn status podcasts*'
+      zpty -w -n z $'tarn \(typed)\\t\\n'
+      zpty -r z line '*tarn \(completed)*'
       print -r -- "$line"
       zpty -d z
       """
     let text = try shell("zsh", ["-f", "-c", script])
-    #expect(text.contains("tarn status podcasts"), "\(text)")
+    #expect(text.contains("tarn \(completed)"), "\(text)")
   }
 
   private func check(_ name: String) throws {

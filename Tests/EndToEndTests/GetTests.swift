@@ -176,6 +176,23 @@ struct GetTests {
     #expect(records.count == 1)
   }
 
+  /// What was fetched went with the one before.
+  @Test func aFolderThatWasMadeAgainIsTaken() throws {
+    try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")
+    let words = ["get", server.url("slow/large.bin"), "--to", out]
+    let first = try Tarn.start(words, environment: variables, in: place.url)
+    try waitUntil("some of it is written") { !first.isRunning || first.written > 3 << 20 }
+    first.signal(SIGINT)
+    _ = try first.wait()
+    // Were it removed, the new one might get its inode.
+    try FileManager.default.moveItem(atPath: place.path + "/out", toPath: place.path + "/gone")
+    try FileManager.default.createDirectory(atPath: out, withIntermediateDirectories: false)
+    held.open()
+    let outcome = try Tarn.run(words, environment: variables, in: place.url)
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(names == ["large.bin"] && records.isEmpty)
+  }
+
   @Test func aSecondOneOfTheSameIsRefused() throws {
     try server.files.write(Data(repeating: 7, count: 8 << 20), to: "slow/large.bin")
     let words = ["get", server.url("slow/large.bin"), "--to", out]

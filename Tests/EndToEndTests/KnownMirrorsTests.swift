@@ -57,6 +57,31 @@ struct KnownMirrorsTests {
     #expect(known.sorted() == names.map { place.path + "/" + $0 }.sorted())
   }
 
+  /// As a path it would be a folder below this one, also inside a mirror.
+  @Test func theAddressOfAFeedIsNoMirror() throws {
+    let feed = server.url("SHA256SUMS")
+    let unknown = try tarn("status", feed)
+    #expect(unknown.status == 64 && unknown.errors.contains("\(feed) is a feed, not a mirror"), "\(unknown)")
+    #expect(unknown.errors.contains("tarn sync \(feed) FOLDER"), "\(unknown)")
+    try #require(try tarn("sync", "-q", feed, place.path + "/iso").status == 0)
+    for directory in [place.url, place.url.appendingPathComponent("iso")] {
+      for words in [
+        ["status"], ["verify"], ["config", "show"], ["trash", "list"], ["forget"], ["schedule"], ["pause"],
+      ] {
+        let outcome = try Tarn.run(words + [feed], environment: home, in: directory)
+        #expect(
+          outcome.status == 64 && outcome.errors.contains("is a feed, not a mirror"), "\(words): \(outcome)")
+        #expect(outcome.errors.contains("its mirror is \(place.path)/iso\n"), "\(words): \(outcome)")
+      }
+      let file = try Tarn.run(["explain", server.url("f1")], environment: home, in: directory)
+      #expect(
+        file.status == 64 && file.errors.contains("is a URL, and a path in a mirror is expected"), "\(file)")
+    }
+    #expect(try tarn("sync", "-q", feed, place.path + "/two").status == 0)
+    #expect(
+      try tarn("status", feed).errors.contains("its mirrors are \(place.path)/iso, \(place.path)/two\n"))
+  }
+
   @Test func aFolderThatIsGoneIsNamedWithAllThatAreLate() throws {
     try withALostFolder("gone", "other")
     let gone = place.path + "/gone"

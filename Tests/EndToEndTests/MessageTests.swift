@@ -196,11 +196,26 @@ struct MessageTests {
     ["sync", "--adopt", "./SHA256SUMS", ""], ["sync", ""], ["sync", "", "m"], ["plan", "./SHA256SUMS", ""],
     ["status", ""], ["verify", ""], ["forget", ""], ["approve", ""], ["trash", "empty", "-y", ""],
     ["sync", "--state", "", "./SHA256SUMS", "m"], ["forget", "--state", "", "m"],
+    ["pause", ""], ["resume", "m", ""], ["retry", ""], ["prioritize", ""], ["cancel", ""], ["schedule", ""],
+    ["config", "unset", "", "keep"], ["config", "show", ""], ["remove", ""], ["get", ""],
   ])
   func anEmptyNameIsNotTheWorkingDirectory(arguments: [String]) throws {
     let outcome = try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url)
     expect(outcome, 64, "is empty\n  hint: is a variable not set?")
     #expect(!place.exists(".tarn") && !place.exists("m"))
+  }
+
+  /// Inside a mirror the working directory is one.
+  @Test(arguments: [
+    ["status", ""], ["status", "--check", ""], ["schedule", ""], ["config", "unset", "", "keep"],
+    ["config", "show", ""], ["forget", ""], ["cancel", ""],
+  ])
+  func anEmptyNameIsNotTheMirrorAround(arguments: [String]) throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    let outcome = try Tarn.run(
+      arguments, environment: ["HOME": place.path + "/home"], in: place.url.appendingPathComponent("m"))
+    expect(outcome, 64, "the name of the folder is empty\n  hint: is a variable not set?")
+    #expect(place.exists("m/.tarn"))
   }
 
   @Test func aFileInTheFoldersPlaceIsNoSecondFeed() throws {

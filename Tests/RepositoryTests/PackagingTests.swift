@@ -194,6 +194,34 @@ import Testing
     #expect(!script.components(separatedBy: "setpriv")[0].contains("rm -rf"))
   }
 
+  /// A record elsewhere, by `state`, stays: a purge says where it is.
+  @Test func aPurgeNamesTheRecordsThatItLeaves() throws {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "tarn-purge-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: directory) }
+    func write(_ text: String, _ path: String) throws {
+      let file = directory.appendingPathComponent(path)
+      try FileManager.default.createDirectory(
+        at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try text.write(to: file, atomically: true, encoding: .utf8)
+    }
+    let folders = ["plain", "moved", "full"].map { directory.path + "/" + $0 }
+    try write(folders.map { "id\tfs\t\($0)\n" }.joined(), "list")
+    try write("id\n", "plain/.tarn/id")
+    try write("id\n/srv/state\n", "moved/.tarn")
+    try write("mine\n", "full/.tarn/trash/a")
+    let script = try Repository.text("packaging/debian/tarn.postrm")
+    let removal = try #require(script.components(separatedBy: "sh -c '").last)
+    let body = removal.components(separatedBy: "' </dev/null")[0]
+      .replacingOccurrences(of: "/var/lib/tarn/mirrors", with: directory.path + "/list")
+    let result = try Command.run("sh", ["-c", body])
+    #expect(result.status == 0 && result.errors.isEmpty, "\(result)")
+    #expect(result.output.contains("the record of \(folders[1]) is in /srv/state, "), "\(result)")
+    #expect(result.output.contains("the trash in \(folders[2])/.tarn holds files: it stays"), "\(result)")
+    let left = folders.map { FileManager.default.fileExists(atPath: $0 + "/.tarn") }
+    #expect(left == [false, true, true])
+  }
+
   // MARK: - The example of an environment file
 
   @Test func theExampleNamesAFeedAFolderAndOptions() throws {

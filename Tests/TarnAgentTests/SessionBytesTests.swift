@@ -543,7 +543,46 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(body))
   }
 
-  /// Small files have no row of their own: what they leave goes all the same.
+  /// The server proves the bytes that are there, and the digest judges the file.
+  @Test func aDigestThatComesLaterKeepsTheBytes() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    try bench.run(until: "most of it is there") {
+      try bench.session.partialFiles.total().bytes >= 1_000_000
+    }
+    #expect(try bench.session.give(.wish(.suspend), task))
+    try bench.run(until: "it is suspended") {
+      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
+    }
+    gate.open()
+    let digest = OpenSSLHashing().digest(.sha256, of: Array(repeating: 7, count: 2 << 20)).labelled
+    let again = try bench.add("a") { $0.digest = digest }
+    #expect(try again == task && bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.ledger.task(task)?.digest == digest)
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } >= 1_000_000)
+  }
+
+  /// A small file has no row while it comes, and gets one when it is interrupted.
+  @Test func aSuspendedSmallFileGoesOn() throws {
+    let (body, gate) = ((0..<900_000).map { UInt8(truncatingIfNeeded: $0 >> 8) }, AnswerGate())
+    var answer = FakeAnswer(etag: "\"1\"", body: body)
+    answer.pause = (600_000, gate)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "most of it is there") {
+      try bench.session.partialFiles.total().bytes >= 500_000
+    }
+    #expect(try bench.session.give(.wish(.suspend), task))
+    try bench.run(until: "it is suspended") {
+      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
+    }
+    gate.open()
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.last?.offset ?? 0 } >= 500_000)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(body))
+  }
+
   @Test func cancelLeavesNothingOfASmallFile() throws {
     let gate = AnswerGate()
     var answer = FakeAnswer(body: Array(repeating: 7, count: 200_000))

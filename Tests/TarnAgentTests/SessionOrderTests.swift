@@ -33,6 +33,43 @@ import Testing
     #expect(try bench.ledger.task(suspended)?.wish == nil)
   }
 
+  /// Until somebody says so nothing is written there: the one before may come back.
+  @Test func retryTakesAFolderThatWasMadeAgain() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    try bench.run(until: "most of it is there") {
+      try bench.session.partialFiles.total().bytes >= 1_000_000
+    }
+    #expect(try bench.session.give(.wish(.suspend), task))
+    try bench.run(until: "it is suspended") {
+      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
+    }
+    gate.open()
+    // Were it removed, the new one might get its inode.
+    try FileManager.default.moveItem(atPath: bench.path + "/out", toPath: bench.path + "/gone")
+    try FileManager.default.createDirectory(
+      atPath: bench.path + "/out", withIntermediateDirectories: false)
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting }
+    let waiting = try #require(try bench.ledger.task(task))
+    #expect(waiting.code == "other-file-system" && waiting.message?.contains("made again") == true)
+    #expect(bench.files.isEmpty)
+    #expect(try bench.session.queue([task], from: [.waiting]) == [task])
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.files == ["a"])
+    #expect(bench.asked.withLock { $0.last?.offset } == 0)
+  }
+
+  /// The finished file is the wanted one, and is not fetched again.
+  @Test func aDigestInCapitalsIsTheSame() throws {
+    let digest = OpenSSLHashing().digest(.sha256, of: Array("hello".utf8))
+    for _ in 0..<3 {
+      let task = try bench.add("a") { $0.digest = "SHA-256:\(digest.hex.uppercased())" }
+      try bench.finish(task)
+      #expect(try bench.state(task) == .finished && bench.ledger.task(task)?.digest == digest.labelled)
+    }
+    #expect(bench.asked.withLock { $0.count } == 1)
+  }
+
   /// What the server has said and sent by then comes with the end, as with every other.
   @Test func aCancelledTaskTellsWhatHadCome() throws {
     let (task, gate) = try bench.beginPaused("a")

@@ -424,6 +424,17 @@ import Testing
     #expect(world.server.requests.map(\.ifRange) == [nil])
   }
 
+  /// It says nothing about the bytes that are there: the server must prove them.
+  @Test(arguments: [true, false]) func aDigestThatComesLaterKeepsTheBytes(hasETag: Bool) throws {
+    let world = try interrupted(String(Self.long.prefix(300)), etag: hasETag ? "\"1\"" : nil)
+    var row = try #require(world.ledger.contents.partials["a".path])
+    row.digest = nil
+    try world.ledger.apply([.partial(row)])
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [hasETag ? 300 : 0])
+    #expect(world.text("a") == Self.long)
+  }
+
   @Test func aServerWithoutRangesSendsItAll() throws {
     let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
     world.server.answer(World.host + "a", FakeAnswer(body: Self.long.bytes, honoursRanges: false))
@@ -470,6 +481,27 @@ import Testing
     world.server.put(World.host + "a", text.bytes, etag: "\"1\"")
     #expect(try world.run().isInSync)
     #expect(world.server.requests.map(\.offset) == [50_000])
+  }
+
+  /// It has no row while it comes, and gets one when it is interrupted.
+  @Test(arguments: [true, false]) func aSmallFileThatBrokeIsResumedByTheNextPass(hasSize: Bool) throws {
+    let world = World(hashing: QuickHashing())
+    world.rushes = true
+    world.policy.retries = 0
+    let text = String(repeating: "0123456789abcdef", count: 20_000)
+    let url = World.host + "a"
+    if hasSize {
+      world.want("a", text)
+    } else {
+      world.add(Entry(path: "a".path, sources: [Source(url: url)], listing: "1".bytes))
+    }
+    world.server.answer(url, Server.broken(text, after: 50_000, etag: "\"1\""))
+    #expect(try world.run().problems.map(\.code) == ["connection-lost"])
+    #expect(world.ledger.contents.partials["a".path]?.total == UInt64(text.utf8.count))
+    world.server.put(url, text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [50_000] && world.text("a") == text)
+    #expect(world.ledger.contents.partials.isEmpty)
   }
 
   @Test func aSourceThatNeverFitsIsGivenUp() throws {

@@ -197,6 +197,23 @@ import Testing
     partial.close()
   }
 
+  /// An empty mount point is on another disk.
+  @Test func aDirectoryThatWasMadeAgainIsTold() throws {
+    let folder = place.folder()
+    var task = task(1, to: "a")
+    let (_, directory, disk) = try folder.open(task)
+    folder.close(1)
+    (task.directory, task.disk) = (directory.inode, disk)
+    #expect(!folder.isMadeAgain(task))
+    for (before, isMadeAgain) in [(disk, true), ("another", false), (nil, false)] as [(String?, Bool)] {
+      (task.directory, task.disk) = (directory.inode ^ 1, before)
+      #expect(folder.isMadeAgain(task) == isMadeAgain)
+      let failure = #expect(throws: FolderFailure.self) { try folder.open(task, hasPartial: true) }
+      #expect(failure?.code == .otherFileSystem)
+      #expect(failure?.message.contains("made again") == isMadeAgain)
+    }
+  }
+
   @Test func twoSessionsHavePartialFilesOfTheirOwn() throws {
     let (first, second) = (place.folder("s"), place.folder("t"))
     let one = try first.open(task(1, to: "a")).folder.makePartial(

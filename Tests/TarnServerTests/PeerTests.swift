@@ -28,6 +28,17 @@ import Testing
     #expect(!policy.admits(peer(PeerPolicy.unmappedUser)))
   }
 
+  /// An agent of root's own would take the settings of the system's.
+  @Test func rootIsNotToldToStartAnAgentOfItsOwn() {
+    let policy = PeerPolicy(user: 100, group: 200, isPartial: false)
+    #expect(policy.kind(of: peer(0)) == .root && policy.kind(of: peer(100)) == .owner)
+    #expect(policy.kind(of: peer(300)) == .other && policy.kind(of: nil) == .other)
+    #expect(PeerPolicy(user: 0, group: nil, isPartial: false).kind(of: peer(0)) == .owner)
+    #expect(PeerUser.root.wayToSessions.hasPrefix("'tarn get' without --background needs no agent; "))
+    #expect(!PeerUser.root.wayToSessions.contains("of your own"))
+    #expect(PeerUser.other.wayToSessions.hasPrefix("start one of your own: "))
+  }
+
   @Test func withoutBitsForTheGroupItsMembersAreNot() {
     let policy = PeerPolicy(user: 100, group: nil, isPartial: false)
     #expect(!policy.admits(peer(300, 200, [200])))

@@ -142,6 +142,7 @@ import Testing
     ("/v1/status?problems=", "parameter-malformed"), ("/v1/events?limit=0", "parameter-malformed"),
     ("/v1/events?limit=1001", "parameter-malformed"), ("/v1/events?limit=1e3", "parameter-malformed"),
     ("/v1/events?limit=99999999999999999999", "parameter-malformed"),
+    ("/v1/session/tasks?session=s&limit=1001", "parameter-malformed"),
     ("/v1/events?problems=1", "parameter-unknown"),
     ("/v1/events/stream?limit=1", "parameter-unknown"),
     ("/v1/events/stream?after=a&after=b", "parameter-twice"),

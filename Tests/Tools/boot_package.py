@@ -49,11 +49,11 @@ def apt(*words):
     return run(["apt-get", "-y", *words], environment={"DEBIAN_FRONTEND": "noninteractive"})
 
 
-def at_terminal(answer, *words):
+def at_terminal(answer, *words, frontend="teletype"):
     """apt-get at a terminal, where somebody answers each question; gives the status and what was shown."""
     process, terminal = pty.fork()
     if process == 0:
-        os.environ["DEBIAN_FRONTEND"] = "teletype"
+        os.environ["DEBIAN_FRONTEND"] = frontend
         os.execvp("apt-get", ["apt-get", "-y", *words])
     shown, answered, end = b"", 0, time.monotonic() + PATIENCE
     while time.monotonic() < end:
@@ -282,6 +282,11 @@ def purge_unseen():
 
 def purge_asked():
     check("purge: it installs again", apt("install", NOW).status == 0 and is_back("held"), mirror("held"))
+    status, shown = at_terminal("yes", "purge", "tarn", frontend="noninteractive")
+    check("purge, a frontend that asks nobody: it says that all stays",
+          status == 0 and QUESTION.decode() not in shown and "nobody could be asked" in shown, shown)
+    records_are_kept("purge, a frontend that asks nobody")
+    check("purge: it installs a third time", apt("install", NOW).status == 0 and is_back("held"), mirror("held"))
     status, shown = at_terminal("no", "purge", "tarn")
     check("purge, 'no': it asks, once, and ends with 0", status == 0 and shown.count(QUESTION.decode()) == 1, shown)
     records_are_kept("purge, 'no'")

@@ -138,6 +138,8 @@ def self_test():
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # nohup ignores it, and the programs that the tests start would, too.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log")
     parser.add_argument("--units", type=int, default=20)

@@ -583,7 +583,10 @@ final class DownloadSession: Sendable {
   func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
     let (terms, most) = (terms, settings.quota?.tasks ?? SessionQuota.standardTasks)
     let isCommand = if case .short = patience { true } else { false }
+    var requests = requests
+    for index in requests.indices { requests[index].normalizeDigest() }
     var added = try ledger.add(requests, terms, renews: isCommand, most: most)
+    if isCommand { try takeFoldersMadeAgain(added.map(\.task)) }
     // A request that a client repeats by its key stays as it is.
     let finished = added.filter { !$0.isRepeated }.map(\.task).filter { task in
       // A single command resumes after an interruption; a file that is in place is done.
@@ -604,6 +607,7 @@ final class DownloadSession: Sendable {
   /// - Returns: the tasks that were in one of these states.
   func queue(_ numbers: [Int64], from states: [TaskState]) throws(LedgerFailure) -> [Int64] {
     let terms = terms
+    let again = try states.contains(.waiting) ? madeAgain(numbers) : []
     return try ledger.update(numbers) { task in
       if task.state == .running, task.isBound(for: states) {
         // Its transfer is being stopped. It is queued when that is done.
@@ -617,9 +621,33 @@ final class DownloadSession: Sendable {
       let isNew = task.state.isEnd
       task.attempts = 0
       task.fresh = terms.now
+      if again.contains(task.number) { (task.directory, task.disk) = (nil, nil) }
       if isNew { task.begin(.queued, terms) } else { task.enterQueue(terms) }
       return (task, [])
     }.map(\.number)
+  }
+
+  /// Lets tasks begin anew in folders that were made again. A single command has nobody who could order it later.
+  private func takeFoldersMadeAgain(_ tasks: [TaskRecord]) throws(LedgerFailure) {
+    let numbers = tasks.filter { folder.isMadeAgain($0) }.map(\.number)
+    guard !numbers.isEmpty else { return }
+    _ = try ledger.update(numbers) { task in
+      var task = task
+      (task.directory, task.disk) = (nil, nil)
+      return (task, [])
+    }
+  }
+
+  /// Returns those of the tasks that wait because their folder was made again. Their author was told.
+  private func madeAgain(_ numbers: [Int64]) throws(LedgerFailure) -> Set<Int64> {
+    var found: Set<Int64> = []
+    for number in numbers {
+      guard let task = try ledger.task(number), task.code == FolderFailure.Code.otherFileSystem.rawValue,
+        folder.isMadeAgain(task)
+      else { continue }
+      found.insert(number)
+    }
+    return found
   }
 
   /// Continues a task with another request, and keeps the task's identity. A running task uses it after its

@@ -101,6 +101,11 @@ package struct TaskRequest: Codable, Sendable, Equatable {
     }
   }
 
+  /// Writes the digest as `Digest.labelled` does, so that equal digests are equal texts.
+  package mutating func normalizeDigest() {
+    digest = digest.flatMap { Digest(labelled: $0) }?.labelled ?? digest
+  }
+
   /// - Throws: what is wrong with the request, for its author.
   package func validate() throws(Refusal) {
     try Self.validate(url: url)

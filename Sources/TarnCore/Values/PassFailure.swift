@@ -19,7 +19,7 @@ package struct PassFailure: Error, Sendable, Equatable {
   package var kind: Kind
   /// A stable code such as `feed-truncated`.
   package var code: String
-  /// What failed, and where.
+  /// What failed, and where: a text for logs and events, without the tokens in the queries of URLs.
   package var message: String
   /// How to fix it; a command where there is one.
   package var hint: String?
@@ -32,7 +32,7 @@ package struct PassFailure: Error, Sendable, Equatable {
 
   package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
     (self.kind, self.code) = (kind, code)
-    (self.message, self.hint) = (message, hint)
+    (self.message, self.hint) = (Redaction.tokens(message), hint)
   }
 }
 

@@ -45,6 +45,50 @@ package enum Redaction {
     return String(decoding: plain + rest, as: UTF8.self)
   }
 
+  /// Replaces the values of those parameters in the queries of URLs that are secrets by their names, such as `token` and
+  /// `X-Amz-Signature`, by `***`.
+  package static func tokens(_ text: String) -> String {
+    guard text.utf8.contains(UInt8(ascii: "?")) else { return text }
+    var plain: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let start = rest.firstRange(of: Array("://".utf8))?.upperBound {
+      let end = rest[start...].firstIndex { $0 <= 0x20 } ?? rest.endIndex
+      let mark = rest[start..<end].firstIndex(of: UInt8(ascii: "?")) ?? end
+      plain += rest[..<mark]
+      plain += hidingTokens(rest[mark..<end])
+      rest = rest[end...]
+    }
+    return String(decoding: plain + rest, as: UTF8.self)
+  }
+
+  private static func hidingTokens(_ query: ArraySlice<UInt8>) -> [UInt8] {
+    var plain: [UInt8] = []
+    var rest = query
+    while !rest.isEmpty {
+      // Each parameter has the mark in front of it.
+      let end = rest.dropFirst().firstIndex { "&;#".utf8.contains($0) } ?? rest.endIndex
+      let parameter = rest[..<end]
+      rest = rest[end...]
+      guard let equals = parameter.firstIndex(of: UInt8(ascii: "=")),
+        isSecret(parameter[..<equals].dropFirst())
+      else {
+        plain += parameter
+        continue
+      }
+      let last = parameter.lastIndex { !Self.punctuation.contains($0) } ?? equals
+      plain += parameter[...equals]
+      plain += Array("***".utf8)
+      plain += parameter[(last + 1)...]
+    }
+    return plain
+  }
+
+  private static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
+    let word = String(decoding: name, as: UTF8.self).lowercased()
+    return ["auth", "jwt", "pwd", "sig"].contains(word)
+      || ["key", "passwd", "password", "secret", "signature", "token"].contains { word.hasSuffix($0) }
+  }
+
   private static let punctuation = Set("'\",.:;)>".utf8)
 
   /// Redacts a text that was meant to be an address and is not valid. It may have a password with blanks, slashes and marks, one

@@ -36,7 +36,7 @@ final class FileReceiver: DownloadReceiver {
   /// The bytes that go to the lane before the turn is over, so that both threads have work. Half as many would cost a twentieth of
   /// a large file's time, because the threads would switch twice as often.
   static let handful = 256 << 10
-  /// The largest known size of files that start anew after a crash and need no row.
+  /// The largest known size of files that start anew after a crash: they get a row only when their exchange is interrupted.
   static let rowless: UInt64 = 1 << 20
 
   private struct State {
@@ -333,11 +333,27 @@ final class FileReceiver: DownloadReceiver {
     let (known, partial, failure) = state.withLock { ($0.known, $0.partial, $0.failure) }
     guard failure == nil, let known, let partial, !isFirst || known.total.map({ $0 > Self.rowless }) ?? true
     else { return }
-    let row = PartialRow(
-      path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
-      total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,
-      bootID: context.client.bootID, answered: known.answered)
-    context.record(row, isDurable: !isFirst)
+    context.record(row(partial, known), isDurable: !isFirst)
+  }
+
+  private func row(_ partial: any PartialFile, _ known: ResumeLadder.Known) -> PartialRow {
+    PartialRow(
+      path: entry.path, name: partial.name, url: known.url, etag: known.etag,
+      lastModified: known.lastModified, total: known.total, digest: check.digest,
+      fingerprint: entry.fingerprint, durable: known.durable, bootID: context.client.bootID,
+      answered: known.answered)
+  }
+
+  /// Writes the row of a small file whose exchange was interrupted, so that another pass or process can continue it. A file that may
+  /// have no name begins anew.
+  private func recordInterrupted(_ end: JobEnd) {
+    guard !mayBeUnnamed else { return }
+    switch end {
+    case .network(_, let partial?, let known?), .short(let partial, let known?, total: _):
+      guard let total = known.total, total <= Self.rowless else { return }
+      context.record(row(partial, known), isDurable: false)
+    default: return
+    }
   }
 
   private func takeGathered() {
@@ -395,7 +411,9 @@ final class FileReceiver: DownloadReceiver {
       context.checkpoints.forget(mark)
       state.known?.durable = mark.durable
     }
-    context.post(.ended(job, verdict(on: outcome, state), received: state.received))
+    let end = verdict(on: outcome, state)
+    recordInterrupted(end)
+    context.post(.ended(job, end, received: state.received))
   }
 
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {

@@ -55,8 +55,9 @@ struct LocalBytesSearch: Sendable {
     do throws(FolderFailure) {
       guard let partial = try context.client.folder.openPartial(row.name) else { return nil }
       let isSameBoot = !row.bootID.isEmpty && row.bootID == context.client.bootID
+      // A digest that came later does not prove these bytes. The server does, and then the digest judges the whole.
       let isSameVersion =
-        row.digest == check.digest && (check.digest != nil || row.fingerprint == entry.fingerprint)
+        row.digest != nil ? row.digest == check.digest : row.fingerprint == entry.fingerprint
       let keep = isSameVersion ? isSameBoot ? UInt64.max : row.durable : 0
       let kept = try partial.begin(keeping: keep, check: check)
       guard kept > 0 else {
@@ -68,7 +69,7 @@ struct LocalBytesSearch: Sendable {
       let known = ResumeLadder.Known(
         kept: kept, durable: durable, url: row.url, answered: row.answered, etag: row.etag,
         lastModified: row.lastModified,
-        total: row.total ?? check.size, digestDecides: check.digest != nil)
+        total: row.total ?? check.size, digestDecides: row.digest != nil)
       return .kept(partial, known)
     } catch {
       tell(error, "\(entry.path.printable) begins anew")

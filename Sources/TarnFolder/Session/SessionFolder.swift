@@ -138,14 +138,32 @@ package final class SessionFolder: Sendable {
     let isSameDisk = task.disk ?? disk == disk
     let isThere = try isSameDisk ? nil : FileStat.at(directory, cString(file))
     guard isSame, isSameDisk || isThere != nil else {
-      throw Self.isOther(TaskPlace(task.request.to)?.directory ?? "")
+      let isAgain = Self.isMadeAgain(task, inode: identity.inode, disk: disk)
+      throw Self.isOther(TaskPlace(task.request.to)?.directory ?? "", isMadeAgain: isAgain)
     }
   }
 
-  private static func isOther(_ directory: String) -> FolderFailure {
-    FolderFailure(
-      .otherFileSystem,
-      "\(Printable.escape(directory)) is another directory than before: is its disk mounted?")
+  private static func isOther(_ directory: String, isMadeAgain: Bool) -> FolderFailure {
+    let reason =
+      isMadeAgain
+      ? ", on the same disk: was it removed and made again? 'tarn retry' begins the file anew there"
+      : ": is its disk mounted?"
+    return FolderFailure(
+      .otherFileSystem, "\(Printable.escape(directory)) is another directory than before\(reason)")
+  }
+
+  /// Returns whether the directory with the partial file of a task was made again: another one is at its path, on the same disk.
+  package func isMadeAgain(_ task: TaskRecord) -> Bool {
+    guard task.movedFrom == nil, let directory = TaskPlace(task.request.to)?.directory,
+      let inode = try? FileStat.following(directory)?.identity.inode
+    else { return false }
+    return Self.isMadeAgain(task, inode: inode, disk: MountedFileSystem.id(of: directory))
+  }
+
+  /// - Parameter disk: the ID of the file system. One without an ID may be any.
+  private static func isMadeAgain(_ task: TaskRecord, inode: UInt64, disk: String) -> Bool {
+    guard let known = task.directory, !disk.isEmpty, disk != "0" else { return false }
+    return known != inode && task.disk == disk
   }
 
   /// Changes the destination of a task before a byte of it was fetched.

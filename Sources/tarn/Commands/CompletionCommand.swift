@@ -43,7 +43,11 @@ struct CompletionCommand: ParsableCommand {
       case .fish: .fish
       }
     var script = Root.completionScript(for: kind)
-    if shell == .bash { mendBash(&script) }
+    switch shell {
+    case .bash: mendBash(&script)
+    case .zsh: mendZsh(&script)
+    case .fish: script += "\n" + fishHelp
+    }
     guard script.hasPrefix("#!"), let end = script.firstIndex(of: "\n") else { return script + "\n" }
     return script[script.index(after: end)...].drop { $0 == "\n" } + "\n"
   }
@@ -105,15 +109,19 @@ struct CompletionCommand: ParsableCommand {
 
     """
 
-  /// The function of bash's script for `tarn help`.
-  private static var help: String {
+  /// The words that may follow `tarn help`, and those that may follow each command with commands of its own.
+  private static var helpWords: [(group: String, words: String)] {
     func names(_ type: any ParsableCommand.Type) -> String {
       type.configuration.subcommands.compactMap { $0.configuration.commandName }.joined(separator: " ")
     }
     let groups = Root.configuration.subcommands.filter { !$0.configuration.subcommands.isEmpty }
-    let cases =
-      ["'') words='\(names(Root.self)) exit-status' ;;"]
-      + groups.map { "\($0.configuration.commandName ?? "")) words='\(names($0))' ;;" }
+    return [(group: "", words: "\(names(Root.self)) exit-status")]
+      + groups.map { (group: $0.configuration.commandName ?? "", words: names($0)) }
+  }
+
+  /// The function of bash's script for `tarn help`.
+  private static var help: String {
+    let cases = helpWords.map { "\($0.group.isEmpty ? "''" : $0.group)) words='\($0.words)' ;;" }
     return """
       _tarn_help() {
           local group='' words=''
@@ -126,6 +134,34 @@ struct CompletionCommand: ParsableCommand {
 
 
       """
+  }
+
+  /// Lets `help` offer the commands in zsh, where argument-parser's script offers nothing.
+  private static func mendZsh(_ script: inout String) {
+    let cases = helpWords.map { "\($0.group.isEmpty ? "''" : $0.group)) names=(\($0.words)) ;;" }
+    script.replace(
+      "_tarn_help() {\n",
+      with: """
+        _tarn_help() {
+            local group=''
+            local -a names=()
+            [[ "${CURRENT}" -lt 3 ]] || group="${words[2]}"
+            case "${group}" in
+            \(cases.joined(separator: "\n    "))
+            esac
+
+        """)
+    script.replace("'*:subcommands:'", with: #"'*:command:{__tarn_complete "${names[@]}"}'"#)
+  }
+
+  /// The lines that let `help` offer the commands in fish.
+  private static var fishHelp: String {
+    helpWords.map { group, words -> String in
+      let isMeant = "__tarn_should_offer_completions_for_positional \"tarn help\" -eq"
+      let condition =
+        group.isEmpty ? "\(isMeant) 1" : "\(isMeant) 2; and contains \(group) (__tarn_tokens -pc)"
+      return "complete -c 'tarn' -n '\(condition)' -fka '\(words)'"
+    }.joined(separator: "\n")
   }
 }
 

@@ -42,6 +42,7 @@ struct ForgetCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     guard let mirror else { return try forgetGone(session) }
+    try session.tarn.refuseEmptyNames(mirror, record.state)
     try session.refuseFaultySettings([mirror])
     session.console.outliveReader()
     let place = session.tarn.place(of: mirror)

@@ -173,6 +173,9 @@ struct GetCommand: ParsableCommand {
 
   /// Refuses what is no URL to download, with what may be meant.
   private static func refuse(_ url: String, _ session: Session) throws(PassFailure) {
+    guard !url.isEmpty else {
+      throw PassFailure(.usage, code: "empty-name", "a URL is empty", hint: "is a variable not set?")
+    }
     do throws(TaskRequest.Refusal) {
       try TaskRequest.validate(url: url)
     } catch {

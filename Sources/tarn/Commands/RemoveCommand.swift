@@ -31,6 +31,7 @@ struct RemoveCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    try session.tarn.refuseEmptyNames(name, nil)
     let change = SettingsChange(session: session)
     let directory = try change.directory()
     let loaded = session.sources.checked()

@@ -30,6 +30,7 @@ struct ScheduleCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    try session.tarn.refuseEmptyNames(mirror, nil)
     let report = SettingsReport(session)
     if report.loaded.settings == nil, !mirror.contains("/") {
       report.tellProblems(session)

@@ -71,7 +71,7 @@ struct StatusCommand: ParsableCommand {
   func run() throws {
     if check, format == .nagios { return try tellNagios() }
     let session = try Session(common)
-    try session.refuseMissingSettings()
+    try refuse(session)
     if check { return try tellCheck(session) }
     if watch { return try StatusWatch(session: session).run { read(session) }.end() }
     let reading = read(session)
@@ -83,6 +83,12 @@ struct StatusCommand: ParsableCommand {
     }
     session.console.flush()
     try reading.tellFailures(session).end()
+  }
+
+  /// Refuses settings that are missing, and words that name no mirror whatever is there.
+  private func refuse(_ session: Session) throws(PassFailure) {
+    for word in mirrors { try session.tarn.refuseEmptyNames(word, record.state) }
+    try session.refuseMissingSettings()
   }
 
   private func lines(_ reading: Reading, _ session: Session) -> [String] {
@@ -386,7 +392,7 @@ struct StatusCommand: ParsableCommand {
   private func tellNagios() throws {
     do {
       let session = try Session(common)
-      try session.refuseMissingSettings()
+      try refuse(session)
       let check = try check(session).0
       for line in NagiosText.lines(check) { session.console.data(line) }
       try NagiosStatus(check).end()

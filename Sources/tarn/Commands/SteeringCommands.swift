@@ -94,7 +94,11 @@ struct Steering {
     let link = AgentLink(session.sources)
     var statuses: [ExitStatus] = []
     // All targets are checked before the first order.
-    let targets = try words.map { word throws(PassFailure) in try SessionTarget(word) }
+    let targets = try words.map { word throws(PassFailure) -> SessionTarget? in
+      try session.tarn.refuseEmptyNames(word, nil)
+      try session.tarn.refuseFeed(word)
+      return try SessionTarget(word)
+    }
     for (word, known) in zip(words, targets) {
       if let target = known {
         var order = target.order(verb, priority)

@@ -1,5 +1,6 @@
 import Glibc
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 
@@ -43,6 +44,12 @@ struct MirrorPath {
       (mirror, path) = (name, Array(bytes[(colon + 1)...]))
       given = path
       return
+    }
+    guard !word.contains("://") || session.tarn.isThere(word) else {
+      throw PassFailure(
+        .usage, code: "usage",
+        "\(ShellWord.quote(Redaction.value(word))) is a URL, and a path in a mirror is expected",
+        hint: "tarn explain MIRROR PATH")
     }
     // Only directories are examined; bytes that are not UTF-8 are usually in the last name.
     guard let folder = session.tarn.mirrorFolder(around: word) ?? session.tarn.knownFolder(around: word)

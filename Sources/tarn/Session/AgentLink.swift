@@ -130,10 +130,11 @@ struct AgentLink: Sendable {
   /// - Parameter body: gets the agent's word for the mirror: a name, or a folder without links. A mirror of
   ///   the settings here goes by its folder, for the agent's settings may have its name for another one.
   /// - Returns: `nil` when there is no agent, it does not know the mirror, or this user may not ask it.
-  /// - Throws: `permission` when the word may only be known to the agent.
+  /// - Throws: `permission` when the word may only be known to the agent; `usage` for an empty word.
   func tryAsking<Answer>(
     about word: String, _ session: Session, _ body: (ControlClient, String) throws -> Answer
   ) throws(PassFailure) -> Answer? {
+    try session.tarn.refuseEmptyNames(word, nil)
     let isOnlyTheAgents = isOnlyTheAgents(word, session)
     let own = session.names.settingsPlace(of: word)?.folder
     let isName = own == nil && (isOnlyTheAgents || session.tarn.place(of: word) != nil)
@@ -151,8 +152,10 @@ struct AgentLink: Sendable {
   /// Returns the folder whose ledger is asked. For a name that only the agent knows, it is the folder there.
   ///
   /// - Parameter acts: see `refuseFaultySettings`.
-  /// - Throws: `permission` when the agent may not be asked; `configuration` as `refuseFaultySettings` does.
+  /// - Throws: `permission` when the agent may not be asked; `configuration` as `refuseFaultySettings` does;
+  ///   `usage` for an empty word.
   func folder(of word: String, _ session: Session, acts: Bool = true) throws(PassFailure) -> String {
+    try session.tarn.refuseEmptyNames(word, nil)
     try session.refuseFaultySettings([word], acts: acts)
     if session.configured(word) == nil, let place = session.tarn.place(of: word) { return place.folder }
     guard isOnlyTheAgents(word, session) else { return word }

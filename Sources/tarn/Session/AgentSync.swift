@@ -50,9 +50,12 @@ struct AgentSync {
     let answer = try? link.tryAsking { try $0.status(mirrors: [name], problemLimit: 0) }
     guard let other = answer?.mirrors.first else { return }
     let word = ShellWord.quote(name)
+    // An agent of other settings never reads these.
+    let advice =
+      link.isOfTheseSettings(session) ? " If the agent should use these settings, too: tarn reload" : ""
     session.say(
       "the agent has another mirror of the name \(word), in \(Printable.escape(other.folder)). This pass goes by the settings here, "
-        + "without the agent. If the agent should use these settings, too: tarn reload")
+        + "without the agent.\(advice)")
   }
 
   /// A pass that was asked for.
