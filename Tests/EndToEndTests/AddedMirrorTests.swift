@@ -67,7 +67,7 @@ final class AddedMirrorTests: AgentHouse {
     #expect(try run("resume", "m").status == 0)
     #expect(try run("sync", "m").status == 0)
     let status = try run("status")
-    #expect(try mirrors() == ["m"] && !status.output.contains("gone"), "\(status)")
+    #expect(try mirrors() == ["m"] && !status.output.contains("there is no folder"), "\(status)")
     let check = try run("status", "--check")
     #expect(check.status == 0, "\(check)")
     #expect(try run("sync").status == 0)
