@@ -160,7 +160,10 @@ extension Doctor {
     let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
     let document = try? session.tarn.status(folder: patient.folder, state: patient.state, problemLimit: 0)
     let isDone =
-      document.map { $0.entries.pending + $0.entries.failed == 0 && $0.bytes.pending == 0 } ?? false
+      document.map { document in
+        let open = document.entries.pending + document.entries.failed
+        return document.lastSuccess != nil && open == 0 && (document.bytes.pending ?? 0) == 0
+      } ?? false
     if status.f_files > 0, status.f_favail == 0 {
       return Finding(
         isDone ? .warning : .problem, .space, of: patient.name, "no inode is free",
