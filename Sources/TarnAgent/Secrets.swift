@@ -54,6 +54,7 @@ enum Secrets {
       // libcurl opens these by their paths, and would wait for a writer of a FIFO.
       if let path { try using(path, name, limit: limit, TextFile.check) }
     }
+    if let path = settings.cookieFile { try refuseOddCookies(path) }
     if case .remote(let url) = feed { settings.credentialOrigin = url }
     return settings
   }
@@ -151,6 +152,33 @@ enum Secrets {
         .usage, code: "file-too-large", "\(what) is larger than \(limit >> 20) MiB",
         hint: "is it the right file? give the one that holds just what this option is for")
     }
+  }
+
+  /// Refuses a file with a line that libcurl would leave out without a word.
+  private static func refuseOddCookies(_ path: String) throws(PassFailure) {
+    let text = try using(path, .cookies, limit: limit, TextFile.contents)
+    guard let line = firstOddLine(ofCookies: text) else { return }
+    var failure = PassFailure(
+      .configuration, code: "cookies-malformed",
+      "\(Printable.escape(path)):\(line): this line is not one of a Netscape cookie file: seven fields with tabs between them",
+      hint: "export the cookies as cookies.txt; a line such as 'Cookie: name=value' is for --header-file")
+    failure.option = .cookies
+    throw failure
+  }
+
+  /// Returns the number of the first line, from 1, that is neither a cookie nor blank nor a comment; `nil` without one.
+  /// Like libcurl, it takes six fields for a cookie without a value or a path, and lines of `Set-Cookie:` as well.
+  static func firstOddLine(ofCookies text: String) -> Int? {
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    let odd = lines.firstIndex { raw in
+      let mark = "#HttpOnly_"
+      let line = raw.hasPrefix(mark) ? raw.dropFirst(mark.count) : raw
+      if line.hasPrefix("#") || line.allSatisfy(\.isWhitespace) { return false }
+      if line.prefix(11).lowercased() == "set-cookie:" { return false }
+      let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+      return fields.count < 6 || !["TRUE", "FALSE"].contains(fields[1].uppercased())
+    }
+    return odd.map { $0 + 1 }
   }
 
   /// Returns the `Name: value` lines of a file, without blank lines and `#` comments.

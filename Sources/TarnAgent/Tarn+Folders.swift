@@ -108,6 +108,7 @@ extension Tarn {
     if let state { try refuseInsideRecord(state, isState: true) }
     let found = try inspect(path, state: state, name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
+    if found == .foreign, !request.adopt { try refuseUnwritable(path) }
     try refuseUnusable(found, path, state: state, request)
     switch found {
     case .mirror(let home):
@@ -129,6 +130,23 @@ extension Tarn {
       }
       return try make(path, state)
     }
+  }
+
+  /// Refuses to make a mirror in a folder where this user may not write, whatever else is wrong with it.
+  private func refuseUnwritable(_ path: String) throws(PassFailure) {
+    guard !wasMirror(path), faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) != 0, errno == EACCES else {
+      return
+    }
+    throw PassFailure(
+      .permission, code: FolderFailure.Code.permission.rawValue,
+      "cannot make a mirror of \(Printable.escape(path)): this user may not write there",
+      hint: wayToWrite(path))
+  }
+
+  private func wayToWrite(_ path: String) -> String {
+    serviceUser.map { user in
+      "let the agent's user \(user) write there: sudo install -d -o \(user) -g \(user) \(ShellWord.quote(path))"
+    } ?? "let this user write there, or give another folder"
   }
 
   /// Refuses a folder that is no longer a mirror, and one that this request may not take or make anew.
@@ -159,10 +177,7 @@ extension Tarn {
       let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
       let hint =
         switch error.code {
-        case .permission:
-          serviceUser.map { user in
-            "let the agent's user \(user) write there: sudo install -d -o \(user) -g \(user) \(ShellWord.quote(path))"
-          } ?? "let this user write there, or give another folder"
+        case .permission: wayToWrite(path)
         default: PassFailure(error).hint ?? "give a folder elsewhere"
         }
       throw PassFailure(
@@ -330,12 +345,13 @@ extension Tarn {
   private func ownersHint(_ path: String) -> String? {
     var status = stat()
     guard stat("\(path)/.tarn", &status) == 0 || stat(path, &status) == 0 else {
-      return "ask as the user that it belongs to: sudo -u USER tarn ... \(ShellWord.quote(path))"
+      return "ask as the user that it belongs to, or with sudo"
     }
     guard status.st_uid != geteuid(), geteuid() != 0 else { return nil }
     let name = getpwuid(status.st_uid).flatMap { String(validatingCString: $0.pointee.pw_name) }
-    let user = status.st_uid == 0 ? "" : "-u \(name.map(ShellWord.quote) ?? "'#\(status.st_uid)'") "
-    return "ask as the user that it belongs to: sudo \(user)tarn ... \(ShellWord.quote(path))"
+    guard status.st_uid != 0 else { return "it belongs to root: put 'sudo' before the command" }
+    let user = name.map(ShellWord.quote) ?? "#\(status.st_uid)"
+    return "it belongs to \(user): put \"sudo -u \(name == nil ? "'\(user)'" : user)\" before the command"
   }
 
   func wasMirror(_ path: String) -> Bool { known(at: path) != nil }
@@ -553,6 +569,14 @@ extension Tarn {
     // The old place stays in the list while the settings want the mirror there, so that no pass makes it
     // anew. A copy is not the mirror that was moved.
     registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id }
+  }
+
+  /// Replaces the old place in the list once the settings name the folder that a mirror was moved to.
+  func rememberMove(to folder: String) {
+    guard let home = look(absolute(folder))?.home,
+      registry?.mirrors().contains(where: { $0.id == home.id && !$0.isAt(home.folder) }) == true
+    else { return }
+    remember(home)
   }
 }
 

@@ -1,3 +1,4 @@
+import Glibc
 import TarnConfig
 package import TarnCore
 import TarnEngine
@@ -55,7 +56,7 @@ extension Tarn {
   /// Refuses a folder that is no mirror but a part of one, or of one that is gone.
   func refuseInside(_ path: String) throws(PassFailure) {
     guard let outer = mirrorFolder(around: path) else {
-      guard let lost = lostFolder(around: path) else { return }
+      guard let lost = lostFolder(around: path) else { return try refuseOthersMirror(around: path) }
       throw PassFailure(
         .folderUnusable, code: "no-folder",
         "\(Printable.escape(path)) is no mirror; \(Printable.escape(lost)) was one, and its folder was moved or deleted",
@@ -65,6 +66,24 @@ extension Tarn {
       .folderUnusable, code: "not-a-mirror",
       "\(Printable.escape(path)) is no mirror, but lies in the mirror \(Printable.escape(outer))",
       hint: "name that one: \(ShellWord.quote(outer))")
+  }
+
+  /// Refuses a path in a mirror that this user may not look into.
+  package func refuseOthersMirror(around path: String) throws(PassFailure) {
+    let path = absolute(path)
+    for place in [path, resolved(path)] {
+      var outer = place
+      while outer != "/" {
+        outer = absolute(outer + "/..")
+        var status = stat()
+        guard lstat(outer + "/.tarn", &status) == 0 || errno == EACCES else { continue }
+        do throws(PassFailure) {
+          _ = try inspect(outer, state: nil)
+        } catch {
+          if error.kind == .permission { throw error }
+        }
+      }
+    }
   }
 
   /// Refuses to make a mirror in another one or around one. That may be an existing mirror of anybody, or one
@@ -84,6 +103,7 @@ extension Tarn {
         "\(Printable.escape(path)) lies in \(Printable.escape(outer)), which was a mirror and was moved or deleted",
         "choose a folder beside it; \(lossHint(outer) ?? "")")
     }
+    try refuseOthersMirror(around: path)
     if let state, let outer = mirrorFolder(around: state), !outer.utf8.elementsEqual(path.utf8) {
       throw overlap(
         "the state \(Printable.escape(state)) would lie in the mirror \(Printable.escape(outer))",

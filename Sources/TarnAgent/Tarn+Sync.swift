@@ -172,6 +172,11 @@ extension Tarn {
       pass.keepEvents = agent.keepEvents
       pass.isAsLeft = agent.isAsLeft
     }
+    if options.last(.netrcFile) != nil || options.isOn(.netrc) {
+      pass.credentials = .netrc
+    } else if options.last(.headerFile) != nil {
+      pass.credentials = .headers
+    }
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
     let isNamed = request.name != nil || configuredName(at: home.folder) != nil

@@ -33,6 +33,11 @@ package struct PassRequest: Sendable {
   package var steering: PassSteering?
   /// Returns true when the folder is as the last pass or repair left it, because it has been watched ever since.
   package var isAsLeft: (@Sendable () -> Bool)?
+  /// What the options give a server that asks for credentials.
+  package var credentials = Credentials.none
+
+  /// The options that give credentials.
+  package enum Credentials: Sendable { case none, netrc, headers }
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed

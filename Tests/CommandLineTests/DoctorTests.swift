@@ -254,6 +254,28 @@ import Testing
     #expect(Doctor.origin(url) == origin)
   }
 
+  /// A full disk is no problem of a mirror that fetches nothing.
+  @Test(
+    arguments: [
+      (
+        UInt64(0), UInt64?.none, Finding.Level.warning, "only 0 B are free: a pass cannot record what it does"
+      ),
+      (5 << 20, nil, .ok, "5.0 MiB free"), (50 << 20, 20 << 20, .ok, "50.0 MiB free, 20.0 MiB to come"),
+      (
+        5 << 20, 20 << 20, .problem,
+        "5.0 MiB are free, 20.0 MiB are still to be downloaded, and 10.0 MiB stay free (reserve): 25.0 MiB are missing"
+      ),
+      (
+        25 << 20, 20 << 20, .warning,
+        "25.0 MiB are free, 20.0 MiB are still to be downloaded, and 10.0 MiB stay free (reserve): 5.0 MiB are missing"
+      ),
+      (5 << 20, 0, .warning, "5.0 MiB are free, and 10.0 MiB stay free (reserve): 5.0 MiB are missing"),
+    ] as [(UInt64, UInt64?, Finding.Level, String)])
+  func whatIsMissingOnADiskIsSaid(free: UInt64, pending: UInt64?, level: Finding.Level, message: String) {
+    let room = Doctor.room(free: free, pending: pending, reserve: 10 << 20)
+    #expect(room.level == level && room.message == message, "\(room)")
+  }
+
   @Test func aMirrorThatNeverWorkedIsToldOnce() {
     let new = Finding(.warning, .folder, of: "m", "it was never synced", mend: "tarn sync m")
     let space = Finding(.ok, .space, of: "m", "much")

@@ -57,6 +57,15 @@ import Testing
     #expect(hint.contains("replace") == mayReplace && hint.contains("--existing keep-both"))
   }
 
+  @Test(arguments: ["no-space", "quota-exceeded"]) func aFullDiskIsHinted(code: String) throws {
+    place.end()
+    var task = TaskRecord(
+      number: 1, state: .failed, request: TaskRequest(url: "http://h/a", to: "/out/a"), added: Samples.now)
+    task.code = code
+    let hint = try #require(GetRun.hint(task))
+    #expect(hint.contains("make room there") && hint.contains("leaves 1% of a file system free"))
+  }
+
   /// A message that begins with the URL says it.
   @Test func aURLIsToldOnce() {
     place.end()
@@ -164,7 +173,7 @@ import Testing
     }
     let both = ["--to", "one", "--existing", "keep-both", "--retries", "0", Self.url, "http://127.0.0.1:9/b"]
     try expect(["get"] + both, 3, "refused")
-    try expect(["get", "--limit-rate", "2", "--retries", "0", Self.url], 66, "did you mean 2MiB/s?")
+    try expect(["get", "--limit-rate", "2", "--retries", "0", Self.url], 64, "did you mean 2MiB/s?")
   }
 
   @Test func aHomeThatIsMissingIsSaid() throws {

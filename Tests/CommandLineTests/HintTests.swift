@@ -43,6 +43,9 @@ import Testing
   /// Before anything is carried out.
   @Test(arguments: [
     (["limit", "2"], Int32(64), "'2' is 2 bytes per second; did you mean 2MiB/s?"),
+    (["sync", "--limit-rate", "5", "./feed", "m"], Int32(64), "did you mean 5MiB/s?"),
+    (["add", "--limit-rate", "5", "./feed", "m"], Int32(64), "did you mean 5MiB/s?"),
+    (["init", "--limit-rate", "5"], Int32(64), "did you mean 5MiB/s?"),
     (["limit", "5B/s"], Int32(69), "no agent answers"),
     (
       ["prioritize", "session:s/1", "high"], Int32(64), "hint: tarn prioritize --priority high session:s/1\n"

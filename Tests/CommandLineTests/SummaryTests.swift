@@ -438,6 +438,9 @@ import Testing
     #expect(question.first == "plan 1a2b3c4d, held 2 hours ago, moves 12 files to the trash:")
     #expect(question.count == 12)
     #expect(question.last == "  and 2 more")
+    let all = ApprovalText.question(
+      plan, (1...12).map { Samples.path("\($0)") }, most: .max, now: Samples.now)
+    #expect(all.count == 13 && all.last == "  12")
     var report = ApprovalReport(plan: plan)
     report.deleted = 11
     report.spared = 1
@@ -447,6 +450,22 @@ import Testing
         "  1 file left: wanted again, changed or copied here, or gone already",
         "to see or restore them: tarn trash list iso",
       ])
+  }
+
+  /// While a pass plans, its report has no options yet.
+  @Test func noReasonIsGuessedForWhatIsLeftOut() {
+    var report = Samples.report()
+    report.counts = PassCounts()
+    report.counts.excluded = 35
+    #expect(PassWords(report).leftOut == nil && !PassWords.planned(report).contains("leave"))
+    report.options = PassOptions(values: [.include: ["*.img"]])
+    let words = "the patterns of --include and --exclude leave out all 35 entries of the feed"
+    #expect(PassWords(report).leftOut == words)
+    // The status for everyone has no options.
+    var status = Samples.status()
+    (status.entries.wanted, status.entries.current, status.entries.excluded) = (0, 0, 35)
+    let card = StatusText.card(status, now: Samples.now, style: Self.plain).joined(separator: "\n")
+    #expect(card.contains("--exclude, or --max-age, leave out all 35 entries"), "\(card)")
   }
 
   /// One of a thing is told as one.

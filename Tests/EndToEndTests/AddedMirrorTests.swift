@@ -27,9 +27,7 @@ final class AddedMirrorTests: AgentHouse {
   }
 
   @Test func theAgentTakesItUpAndDropsIt() throws {
-    let program = try Tarn.start(["agent"], environment: directory, in: place.url)
-    agent = program
-    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+    try startAgent()
     let added = try run("add", server.url("SHA256SUMS"), "m")
     #expect(added.status == 0 && added.output.contains("the agent has taken it up"), "\(added)")
     try waitUntil("it has synced") { text("m/f1") == "one\n" }
@@ -44,10 +42,64 @@ final class AddedMirrorTests: AgentHouse {
     #expect(text("m/f1") == "one\n")
   }
 
-  @Test func anAgentWithoutMirrorsTellsHowToAddOne() throws {
+  private func startAgent() throws {
     let program = try Tarn.start(["agent"], environment: directory, in: place.url)
     agent = program
     try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+  }
+
+  /// The agent knows the settings that it read last, and not those of its start.
+  @Test(arguments: [true, false]) func theOldPlaceOfAMovedMirrorIsForgotten(isAddedBefore: Bool) throws {
+    if !isAddedBefore { try startAgent() }
+    #expect(try run("add", server.url("SHA256SUMS"), "m").status == 0)
+    if isAddedBefore { try startAgent() }
+    #expect(try run("sync", "m").status == 0)
+    #expect(try run("pause", "m").status == 0)
+    try place.write("", to: "disk/.keep")
+    try FileManager.default.moveItem(atPath: place.path + "/m", toPath: place.path + "/disk/m")
+    let settings = text("etc/conf.d/m.toml")
+    let moved = settings.replacingOccurrences(of: "/m\"", with: "/disk/m\"")
+    try #require(moved != settings)
+    try place.write(moved, to: "etc/conf.d/m.toml")
+    #expect(try run("reload").status == 0)
+    // Before its next pass, and after it.
+    #expect(try mirrors() == ["m"])
+    #expect(try run("resume", "m").status == 0)
+    #expect(try run("sync", "m").status == 0)
+    let status = try run("status")
+    #expect(try mirrors() == ["m"] && !status.output.contains("there is no folder"), "\(status)")
+    let check = try run("status", "--check")
+    #expect(check.status == 0, "\(check)")
+    #expect(try run("sync").status == 0)
+    #expect(!text("state/mirrors").contains("\(place.path)/m\n"))
+  }
+
+  /// Without an agent, too, it is 'tarn remove' that takes it out.
+  @Test func forgetNamesTheCommandThatTakesItOut() throws {
+    #expect(try run("add", server.url("SHA256SUMS"), "m").status == 0)
+    let never = try run("forget", "m")
+    #expect(never.status == 64 && never.errors.contains("hint: tarn remove m\n"), "\(never)")
+    #expect(try run("sync", "m").status == 0)
+    let forgotten = try run("forget", "m")
+    #expect(
+      forgotten.status == 0 && forgotten.errors.contains("the settings still name it: tarn remove m;"),
+      "\(forgotten)")
+  }
+
+  /// Its folder is free once it has left the settings.
+  @Test func aMirrorThatLeftTheSettingsIsInNobodysWay() throws {
+    #expect(try run("add", server.url("SHA256SUMS"), "k").status == 0)
+    try startAgent()
+    #expect(try run("sync", "k").status == 0)
+    #expect(try run("remove", "k", "--forget").status == 0)
+    try FileManager.default.removeItem(atPath: place.path + "/k")
+    #expect(try run("add", server.url("SHA256SUMS"), "k/sub").status == 0)
+    let synced = try run("sync", "sub")
+    #expect(synced.status == 0 && text("k/sub/f1") == "one\n", "\(synced)")
+  }
+
+  @Test func anAgentWithoutMirrorsTellsHowToAddOne() throws {
+    try startAgent()
     let status = try run("status")
     #expect(
       status.output.hasSuffix("no other is known here; to add one: tarn add FEED FOLDER\n"), "\(status)")

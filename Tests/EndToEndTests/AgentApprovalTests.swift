@@ -68,6 +68,9 @@ final class AgentApprovalTests: AgentHouse {
     #expect(
       shown.status == 64 && shown.errors.contains("  f10\n") && shown.errors.contains("files \(plan)"),
       "\(shown)")
+    #expect(shown.errors.contains("  and 18 more\n"), "\(shown)")
+    let all = try tarn("approve", "-v", "files").errors
+    #expect((2..<Self.count).allSatisfy { all.contains("  f\($0)\n") } && !all.contains("more"), "\(all)")
     let approved = try tarn("approve", "files", plan, "--json")
     let line = try #require(try JSON.documents(approved.output).first)
     #expect(approved.status == 0 && line["schema"] as? String == "tarn-approve/1", "\(approved)")
@@ -153,6 +156,32 @@ final class AgentMemberTests: AgentHouse {
     #expect(!status.errors.contains("tarn sync FEED"), "\(status)")
   }
 
+  /// Its status is open to everyone, and lists the mirror.
+  @Test func whoMayNotAskLearnsTheWayToForget() throws {
+    try start()
+    #expect(try ask(["status"], group: 65_400).output.contains("files"))
+    for verb in ["forget", "remove", "pause"] {
+      let outcome = try ask([verb, "files"], group: 65_400)
+      #expect(
+        outcome.status == 77 && outcome.errors.contains("may not connect")
+          && outcome.errors.contains("use sudo"), "\(verb): \(outcome)")
+    }
+    // A member of the group gets an answer, and has no settings with that name.
+    let removed = try member("remove", "files")
+    #expect(
+      removed.status == 64 && removed.errors.contains("an agent keeps the mirror files")
+        && removed.errors.contains("put 'sudo' before the command"), "\(removed)")
+  }
+
+  /// To adopt it would not help.
+  @Test func aFolderOfAnotherUserIsNotAdvisedToBeAdopted() throws {
+    try place.write("text", to: "full/notes")
+    let outcome = try ask(["sync", server.url("SHA256SUMS"), place.path + "/full"], group: 65_400)
+    #expect(
+      outcome.status == 77 && outcome.errors.contains("this user may not write there")
+        && !outcome.errors.contains("--adopt"), "\(outcome)")
+  }
+
   /// The socket for everyone is there, and what keeps it from answering is no lack of rights.
   @Test func whoGetsNoAnswerIsNotSaidToBeRefused() throws {
     let agent = try start()
@@ -179,8 +208,16 @@ final class AgentMemberTests: AgentHouse {
         let outcome = try member(asked[0], asked[1], asked.count > 2 ? asked[2] : "--no-input")
         #expect(
           outcome.status == 77 && outcome.errors.contains("Permission denied")
-            && outcome.errors.contains("sudo tarn ... \(folder)"), "\(asked): \(outcome)")
+            && outcome.errors.contains("it belongs to root: put 'sudo' before the command"),
+          "\(asked): \(outcome)")
       }
+    }
+    // A path in a mirror that may not be looked into lies in one nevertheless.
+    for words in [["explain", folder + "/f1"], ["status", folder + "/f0"], ["verify", folder + "/none"]] {
+      let outcome = try ask(words, group: getegid())
+      #expect(
+        outcome.status == 77 && outcome.errors.contains("Permission denied")
+          && outcome.errors.contains("put 'sudo' before the command"), "\(words): \(outcome)")
     }
     let shown = try member("approve", "files")
     #expect(

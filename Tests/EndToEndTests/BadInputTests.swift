@@ -34,6 +34,24 @@ struct BadInputTests {
     #expect(!FileManager.default.fileExists(atPath: folder))
   }
 
+  /// A wrong password is no missing one.
+  @Test func aRefusalOfCredentialsSaysWhichWereGiven() throws {
+    let none = try Tarn.sync(server.url("secret"), folder)
+    #expect(none.status == 66 && none.errors.contains("asks for: --netrc-file FILE, --netrc or"), "\(none)")
+    #expect(!none.errors.contains("it refused"), "\(none)")
+    try place.write("machine 127.0.0.1 login ann password wrong\n", to: "netrc")
+    try place.write("Authorization: Bearer wrong\n", to: "headers")
+    for (option, file, words) in [
+      ("--netrc-file", "netrc", "machine HOST login NAME password WORD"),
+      ("--header-file", "headers", "check the file of --header-file"),
+    ] {
+      chmod("\(place.path)/\(file)", 0o600)
+      let outcome = try Tarn.sync(server.url("secret"), folder, option, "\(place.path)/\(file)")
+      #expect(outcome.status == 66 && outcome.errors.contains("; it refused "), "\(outcome)")
+      #expect(outcome.errors.contains(words) && !outcome.errors.contains("wrong"), "\(outcome)")
+    }
+  }
+
   /// Damage anywhere in the ledger, also where only reading finds it: set aside, rebuilt, nothing deleted.
   @Test(arguments: [1, 2, 3, 5])
   func aDamagedLedgerIsRebuilt(page: Int) throws {

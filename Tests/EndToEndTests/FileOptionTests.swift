@@ -53,6 +53,30 @@ struct FileOptionTests {
       "\(outcome)")
   }
 
+  /// libcurl leaves out what it does not understand.
+  @Test(
+    arguments: [
+      (
+        "# Netscape HTTP Cookie File\n\n#HttpOnly_h\tFALSE\t/\tTRUE\t0\tsid\t1\r\nh\tTRUE\t/\tFALSE\t0\tempty\n",
+        nil
+      ),
+      ("Set-Cookie: sid=1; path=/\n", nil), ("", nil), ("Cookie: sid=1\n", 1),
+      ("# Netscape HTTP Cookie File\nh FALSE / FALSE 0 sid 1\n", 2), ("<html>\n", 1),
+    ] as [(String, Int?)])
+  func onlyAFileOfCookiesIsTaken(text: String, line: Int?) throws {
+    try place.write(text, to: "cookies")
+    chmod(place.path + "/cookies", 0o600)
+    let outcome = try sync("--cookies", place.path + "/cookies")
+    guard let line else {
+      #expect(outcome.status == 0, "\(outcome)")
+      return
+    }
+    #expect(
+      outcome.status == 78 && outcome.errors.contains("/cookies:\(line): this line is not one of a Netscape"),
+      "\(outcome)")
+    #expect(!outcome.errors.contains("sid"))
+  }
+
   /// Cookies and passwords in a file that everybody reads: said once a pass, with what to type.
   @Test(arguments: ["--header-file", "--cookies", "--netrc-file", "--cacert"])
   func aSecretThatOthersCanReadIsToldOnce(option: String) throws {

@@ -112,7 +112,10 @@ import Testing
     world.want("f", "text")
     world.end.isComplete = false
     try world.run()
-    #expect(try explain(world, "nowhere").summary.contains("the feed's list, which was not complete,"))
+    #expect(
+      try explain(world, "nowhere").summary
+        == "the ledger does not know it, nor does the feed's list, which was not complete when it was last read"
+    )
   }
 
   // MARK: In place

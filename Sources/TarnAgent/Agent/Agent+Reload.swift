@@ -30,6 +30,8 @@ extension Agent {
       answer.problems = errors.map(\.text)
       return answer
     case .taken(let changes):
+      let mirrors = settings.mirrors
+      mirrorsInForce.withLock { $0 = mirrors }
       apply(changes)
       notifier.ready("settings read again")
       var answer = ReloadAnswer(isTaken: true)
@@ -65,6 +67,9 @@ extension Agent {
     // Read before removed mirrors leave the record: one may only have another name.
     let record = shared.withLock { $0.record }
     var actions: [AgentState.Action] = []
+    for mirror in (changes.added + changes.changed).compactMap(settings.mirror) {
+      parts.tarn.rememberMove(to: mirror.folder)
+    }
     for name in changes.removed {
       actions += shared.withLock { shared in
         if shared.mirrors[name]?.works.isEmpty == true { shared.mirrors[name] = nil }

@@ -80,6 +80,8 @@ package final class Agent: Sendable {
   }
 
   let parts: Parts
+  /// The mirrors of the settings in force, for `Tarn`; each reload that is taken renews them.
+  let mirrorsInForce: Locked<[MirrorSettings]>
   let budget: TransferBudget
   let started: Timestamp
   let schedules: Schedules
@@ -124,6 +126,13 @@ package final class Agent: Sendable {
     var parts = parts
     let pool = DownloaderPool(budget: budget, clock: parts.clock)
     parts.tarn.pool = pool
+    let mirrors = Locked(running.settings.mirrors)
+    mirrorsInForce = mirrors
+    // An agent asks neither another one nor itself for the meaning of a name.
+    parts.tarn.configured = { word in
+      mirrors.withLock { $0 }.first { $0.name == word }.map { ($0.folder, $0.state) }
+    }
+    parts.tarn.configuredFolders = { mirrors.withLock { $0 }.map { ($0.name, $0.folder) } }
     self.parts = parts
     schedules = Schedules(environment: parts.environment)
     notifier = ServiceNotifier(environment: parts.environment)

@@ -23,13 +23,15 @@ package struct PassWords: Sendable {
     return FeedParser.isNeverWhole(report.manifest.incompleteReason) ? nil : why
   }
 
-  /// A note that nothing of the feed is wanted, though it names something.
+  /// A note that nothing of the feed is wanted, though it names something; `nil` in a report without options,
+  /// which cannot name the reason.
   package var leftOut: String? {
-    Self.leftOut(
+    guard let options = report.options else { return nil }
+    return Self.leftOut(
       wanted: report.counts.wanted, excluded: report.counts.excluded,
-      hasPatterns: report.options.map { options in
-        [PassOptions.Name.include, .exclude].contains { !(options.values[$0] ?? []).allSatisfy(\.isEmpty) }
-      } ?? true, maxAge: report.manifest.isWindow ? report.options?.last(.maxAge) : nil)
+      hasPatterns: [PassOptions.Name.include, .exclude].contains {
+        !(options.values[$0] ?? []).allSatisfy(\.isEmpty)
+      }, maxAge: report.manifest.isWindow ? options.last(.maxAge) : nil)
   }
 
   /// - Parameters:

@@ -246,8 +246,10 @@ extension PathContext {
         summary =
           "the ledger does not know it: the feed did not list it when it was last read, or \(windowLimit) left it out"
       } else {
-        let list = isComplete ? "the feed" : "the feed's list, which was not complete,"
-        summary = "neither \(list) when it was last read nor the ledger knows it"
+        summary =
+          isComplete
+          ? "neither the feed when it was last read nor the ledger knows it"
+          : "the ledger does not know it, nor does the feed's list, which was not complete when it was last read"
       }
     }
     return ("unknown", summary, hint)

@@ -56,7 +56,7 @@ package struct ProblemAdvice {
     switch code {
     case "http-401", "http-403", "http-407":
       return
-        "give the credentials that the server asks for: tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
+        "give the credentials that the server asks for: tarn sync --netrc-file FILE \(mirror), or --header-file FILE; \(without)"
     case "tls-failed" where problem.message.contains("does not speak TLS"):
       return "tell the publisher, and once it is corrected: tarn sync \(mirror); \(without)"
     case "tls-failed":
@@ -69,7 +69,7 @@ package struct ProblemAdvice {
     case "content-mismatch":
       return
         "look at its address with a browser; if one has to log in there, give the credentials that the server asks for: "
-        + "tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
+        + "tarn sync --netrc-file FILE \(mirror), or --header-file FILE; \(without)"
     default:
       guard Self.isGone(code) || Self.isOfTheFeed(code) else {
         return problem.attempts < Self.repeated

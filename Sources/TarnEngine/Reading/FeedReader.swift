@@ -207,7 +207,9 @@ struct FeedReader {
         let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
           attempt: attempt, isTransient: trouble.isTransient, asked: rest ?? trouble.retryAfter,
           isResting: trouble.isRest || rest != nil, random: ports.random.unit())
-        guard case .retry(let pause) = verdict else { throw trouble.failure(request.url) }
+        guard case .retry(let pause) = verdict else {
+          throw trouble.failure(request.url, given: pass.request.credentials)
+        }
         seconds = pause
         attempt += 1
       }
@@ -323,13 +325,15 @@ struct FeedReader {
     /// True when the host was not asked, because it is in a rest period.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
 
-    func failure(_ url: String) -> PassFailure {
+    func failure(_ url: String, given: PassRequest.Credentials) -> PassFailure {
       let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
       // The message may be read later, when the remaining time would be wrong.
       let isSlowed = isRest ? "" : retryAfter.map { "; it asked for a pause of \($0) s" } ?? ""
+      let isAskedForMore = code == "http-401"
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
-        "\(FeedReader.unreadable)\(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
+        "\(FeedReader.unreadable)\(Printable.escape(url)): \(message)\(isAskedForMore ? given.refusal : "")\(isSlowed)",
+        hint: isAskedForMore ? given.remedy : hint)
       failure.retryAfter = retryAfter
       failure.isAsked = isAsked
       return failure
@@ -339,10 +343,9 @@ struct FeedReader {
       switch code {
       case "http-404", "http-410": "check the address of the feed; nothing was changed"
       case "http-407": "give the proxy its user and password, in the address of --proxy"
-      case "http-401": "give the credentials that the server asks for: --netrc, or --header-file FILE"
       case "http-403":
-        "check the address of the feed; if one has to log in there, give the credentials that the server asks for: --netrc, or "
-          + "--header-file FILE"
+        "check the address of the feed; if one has to log in there, give the credentials that the server asks for: "
+          + PassRequest.Credentials.options
       case "http-451": "give another address of the feed: its server may not serve it to everybody"
       case "http-429" where retryAfter != nil, "http-503" where retryAfter != nil,
         "host-resting" where isAsked:
@@ -368,6 +371,28 @@ struct FeedReader {
       case _ where code.hasPrefix("http-4"): "check the address of the feed"
       default: nil
       }
+    }
+  }
+}
+
+extension PassRequest.Credentials {
+  fileprivate static let options = "--netrc-file FILE, --netrc or --header-file FILE"
+
+  /// What a server's 401 says of them.
+  fileprivate var refusal: String {
+    switch self {
+    case .none: ""
+    case .netrc: "; it refused the name and password of the netrc file, or that has none for this host"
+    case .headers: "; it refused what the header file holds"
+    }
+  }
+
+  fileprivate var remedy: String {
+    switch self {
+    case .none: "give the credentials that the server asks for: \(Self.options)"
+    case .netrc:
+      "check the entry of this host in the file of --netrc-file or --netrc: machine HOST login NAME password WORD"
+    case .headers: "check the file of --header-file; or give a name and a password with --netrc-file FILE"
     }
   }
 }

@@ -63,7 +63,6 @@ struct AddCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    session.warn(ofRate: network.limitRate)
     var wish = MirrorAdding.Wish(feed: feed, folder: folder)
     wish.name = name
     wish.state = folderOptions.state

@@ -30,9 +30,7 @@ struct AgentCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let sources = session.sources
-    // An agent asks neither another one nor itself for the meaning of a name.
     var tarn = session.tarn
-    tarn.configured = { [names = session.names] in names.settingsPlace(of: $0) }
     let settings = sources.paths.place.map(tarn.absolute)
     tarn.settingsPlace = { settings }
     if sources.paths.instance == .system, geteuid() != 0 {

@@ -48,8 +48,7 @@ struct ApproveCommand: ParsableCommand {
     guard !session.onlyPlans(mirror) else { throw Self.onlyPlans(mirror) }
     // The plan is the given one, or else exactly the one that was shown.
     var id = plan
-    let shown = ApprovalText.mostPaths
-    if let held = try session.tarn.heldPaths(folder: mirror, state: record.state, limit: shown),
+    if let held = try session.tarn.heldPaths(folder: mirror, state: record.state, limit: mostPaths),
       plan ?? held.plan.id == held.plan.id
     {
       guard try isApproved(held.plan, held.paths, session) else {
@@ -68,6 +67,9 @@ struct ApproveCommand: ParsableCommand {
     show(report, session, status: status)
     try status.end()
   }
+
+  /// The number of the plan's files that are shown.
+  private var mostPaths: Int { common.verbose ? .max : ApprovalText.mostPaths }
 
   private static func onlyPlans(_ mirror: String) -> PassFailure {
     PassFailure(
@@ -100,7 +102,7 @@ struct ApproveCommand: ParsableCommand {
     if let held = document.held, command.plan == held.plan {
       let place = session.tarn.place(of: mirror)
       let known = try? session.tarn.heldPaths(
-        folder: document.folder, state: record.state ?? place?.state, limit: ApprovalText.mostPaths)
+        folder: document.folder, state: record.state ?? place?.state, limit: mostPaths)
       let shown = HeldPlan(
         id: Printable.escape(held.plan), when: Timestamp(rfc3339: held.since) ?? session.now,
         count: held.deletions, reason: held.reason ?? "")
@@ -131,7 +133,9 @@ struct ApproveCommand: ParsableCommand {
     -> Bool
   {
     if !session.isJSON, !session.isQuiet || session.mayAsk {
-      for line in ApprovalText.question(held, paths, now: session.now) { session.console.message(line) }
+      for line in ApprovalText.question(held, paths, most: mostPaths, now: session.now) {
+        session.console.message(line)
+      }
     }
     if session.saysYes { return true }
     if session.mayAsk { return session.confirm("Move \(Numbers.pronoun(held.count)) to the trash?") }

@@ -56,11 +56,15 @@ struct ForgetCommand: ParsableCommand {
         folder: folder, state: record.state ?? configured?.state ?? place?.state,
         name: record.state == nil ? configured?.name : nil)
     } catch {
-      guard let settings, error.code == "not-a-mirror" else { throw error }
+      guard error.code == "not-a-mirror" else { throw error }
+      guard let settings else {
+        try AgentLink(session.sources).refuseOnlyTheAgents(mirror, session)
+        throw error
+      }
       throw PassFailure(
         .usage, code: "of-the-settings",
         "'\(Printable.escape(settings.name))' was never synced: only the settings name it",
-        hint: "take it out of them: \(settings.place)")
+        hint: Self.removal(settings.name, at: settings.place))
     }
     if session.isJSON {
       let report = ForgetReport(folder: Printable.escape(mirror), trashFiles: forgotten.trashed)
@@ -69,7 +73,7 @@ struct ForgetCommand: ParsableCommand {
       session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten, mirror))")
     }
     if let settings {
-      var text = " the settings still name it: take it out of \(settings.place)"
+      var text = " the settings still name it: \(Self.removal(settings.name, at: settings.place))"
       // A folder that is gone has no files; the next pass makes it anew.
       if case .mirror(_, hasFiles: true) = forgotten, configured?.adopts != true {
         text +=
@@ -99,9 +103,6 @@ struct ForgetCommand: ParsableCommand {
     guard !session.tarn.isLostOrEmptied(folder),
       let name = AgentLink(session.sources).name(of: mirror, session)
     else { return }
-    let isAdded = place.flatMap { $0.split(separator: ":").first }.map {
-      $0.hasSuffix("/conf.d/\(name).toml")
-    }
     let shown = place.map { " (\($0))" } ?? ""
     let steps =
       "take \(TOMLText.mirror(name)) out of them, then 'tarn reload', then: "
@@ -109,7 +110,20 @@ struct ForgetCommand: ParsableCommand {
     throw PassFailure(
       .usage, code: "of-the-settings",
       "the agent keeps '\(Printable.escape(name))' because of its settings\(shown), and would make it anew",
-      hint: isAdded == true ? "tarn remove --forget \(ShellWord.quote(name))" : steps)
+      hint: place.map { Self.isAdded(name, at: $0) } == true
+        ? "tarn remove --forget \(ShellWord.quote(name))" : steps)
+  }
+
+  /// True when 'tarn add' wrote the mirror.
+  ///
+  /// - Parameter place: file, line and column.
+  private static func isAdded(_ name: String, at place: String) -> Bool {
+    place.split(separator: ":").first?.hasSuffix("/conf.d/\(name).toml") == true
+  }
+
+  /// Returns how a mirror leaves the settings.
+  private static func removal(_ name: String, at place: String) -> String {
+    isAdded(name, at: place) ? "tarn remove \(ShellWord.quote(name))" : "take it out of \(place)"
   }
 
   private func forgetGone(_ session: Session) throws {

@@ -117,11 +117,11 @@ struct GetCommand: ParsableCommand {
     if let retries, !(0...100).contains(retries) {
       throw ValidationError("--retries takes a number from 0 to 100")
     }
+    try PassFlags.refuseDoubt(ofRate: limitRate)
   }
 
   func run() throws {
     let session = try Session(common)
-    session.warn(ofRate: limitRate)
     let tasks = try tasks(session)
     guard !tasks.isEmpty else {
       return session.say("the list names no URL: nothing is downloaded")
@@ -157,6 +157,7 @@ struct GetCommand: ParsableCommand {
       session.console.data(
         "session:\(id)/\(task.number)  \(task.state.rawValue)\(was)  \(Printable.escape(url))")
     }
+    session.say("next: \(session.tarn.command("session wait \(ShellWord.quote(id))"))")
   }
 
   /// Warns of a missing folder: the agent begins after this command has ended, and would tell nobody.

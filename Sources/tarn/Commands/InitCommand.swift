@@ -44,6 +44,7 @@ struct InitCommand: ParsableCommand {
     if let limitRate, Units.rate(limitRate) == nil {
       throw ValidationError("'\(Printable.escape(limitRate))' is not a rate such as 2MiB/s or off")
     }
+    try PassFlags.refuseDoubt(ofRate: limitRate)
   }
 
   func run() throws {

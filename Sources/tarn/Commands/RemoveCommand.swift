@@ -72,6 +72,16 @@ struct RemoveCommand: ParsableCommand {
     }
     if let failure = SettingsReport(session).failure { throw failure }
     let word = ShellWord.quote(name)
+    let link = AgentLink(session.sources)
+    try link.refuseOnlyTheAgents(name, session)
+    guard link.name(of: name, session) == nil else {
+      throw PassFailure(
+        .usage, code: "no-such-mirror",
+        "an agent keeps the mirror \(word), and the settings here do not name it",
+        hint: link.isOfTheseSettings(session)
+          ? "it has not read them again yet: tarn reload"
+          : "it has settings of its own: put 'sudo' before the command, or become the agent's user")
+    }
     let near = Spelling.nearest(name, loaded.places.map(\.name))
     throw PassFailure(
       .usage, code: "no-such-mirror", "the settings name no mirror \(word)",

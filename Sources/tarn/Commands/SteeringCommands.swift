@@ -422,7 +422,7 @@ struct LimitCommand: ParsableCommand {
     if rate != "settings", Units.rate(rate) == nil {
       throw ValidationError("'\(Printable.escape(rate))' is not a rate such as 2MiB/s, off or settings")
     }
-    if let doubt = Units.doubt(ofRate: rate) { throw ValidationError(Printable.escape(doubt)) }
+    try PassFlags.refuseDoubt(ofRate: rate)
   }
 
   func run() throws {

@@ -159,30 +159,47 @@ extension Doctor {
     }
     let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
     let document = try? session.tarn.status(folder: patient.folder, state: patient.state, problemLimit: 0)
-    let pending = document?.bytes.pending ?? 0
-    let see = "df -h \(ShellWord.quote(patient.folder))"
+    let isDone =
+      document.map { document in
+        let open = document.entries.pending + document.entries.failed
+        return document.lastSuccess != nil && open == 0 && (document.bytes.pending ?? 0) == 0
+      } ?? false
     if status.f_files > 0, status.f_favail == 0 {
       return Finding(
-        .problem, .space, of: patient.name, "no inode is free",
+        isDone ? .warning : .problem, .space, of: patient.name, "no inode is free",
         mend: "df -i \(ShellWord.quote(patient.folder))")
-    }
-    if free < pending || free < Self.leastFree {
-      return Finding(
-        .problem, .space, of: patient.name,
-        pending > 0
-          ? "\(Units.show(free)) are free, and \(Units.show(pending)) are still to be downloaded"
-          : "only \(Units.show(free)) are free", mend: see)
     }
     let reserve = ((try? patient.settings?.options.policy())?.reserve ?? PassPolicy().reserve)
       .bytes(ofTotal: UInt64(status.f_blocks) * UInt64(status.f_frsize))
-    if free - pending < reserve {
-      return Finding(
-        .warning, .space, of: patient.name,
-        "\(Units.show(free)) are free, \(Units.show(pending)) are still to be downloaded, and \(Units.show(reserve)) stay free (reserve)",
-        mend: see)
+    let room = Self.room(
+      free: free, pending: isDone ? nil : document?.bytes.pending ?? 0, reserve: reserve)
+    return Finding(
+      room.level, .space, of: patient.name, room.message,
+      mend: room.level == .ok ? nil : "df -h \(ShellWord.quote(patient.folder))")
+  }
+
+  /// Judges the free space.
+  ///
+  /// - Parameter pending: the bytes that are still to be downloaded, as far as they are known; `nil` when nothing is.
+  static func room(
+    free: UInt64, pending: UInt64?, reserve: UInt64
+  ) -> (level: Finding.Level, message: String) {
+    guard let pending else {
+      guard free < leastFree else { return (.ok, "\(Units.show(free)) free") }
+      return (.warning, "only \(Units.show(free)) are free: a pass cannot record what it does")
     }
-    let rest = pending > 0 ? ", \(Units.show(pending)) to come" : ""
-    return Finding(.ok, .space, of: patient.name, "\(Units.show(free)) free\(rest)")
+    let (sum, isOver) = pending.addingReportingOverflow(reserve)
+    let wanted = isOver ? UInt64.max : sum
+    guard free < wanted || free < leastFree else {
+      return (.ok, "\(Units.show(free)) free" + (pending > 0 ? ", \(Units.show(pending)) to come" : ""))
+    }
+    var parts = ["\(Units.show(free)) are free"]
+    if pending > 0 { parts.append("\(Units.show(pending)) are still to be downloaded") }
+    if reserve > 0 { parts.append("\(Units.show(reserve)) stay free (reserve)") }
+    let list =
+      parts.count > 2 ? "\(parts[0]), \(parts[1]), and \(parts[2])" : parts.joined(separator: ", and ")
+    let missing = free < wanted ? ": \(Units.show(wanted - free)) are missing" : ""
+    return (free < pending || free < leastFree ? .problem : .warning, list + missing)
   }
 
   private func ledger(_ patient: Patient) -> [Finding] {

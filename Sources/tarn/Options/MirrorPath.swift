@@ -54,6 +54,7 @@ struct MirrorPath {
     // Only directories are examined; bytes that are not UTF-8 are usually in the last name.
     guard let folder = session.tarn.mirrorFolder(around: word) ?? session.tarn.knownFolder(around: word)
     else {
+      try session.tarn.refuseOthersMirror(around: word)
       guard session.tarn.place(of: word) == nil, session.tarn.isNoMirror(word) else {
         throw PassFailure(
           .usage, code: "usage", "\(ShellWord.quote(word)) is a mirror, and one of its paths is missing",

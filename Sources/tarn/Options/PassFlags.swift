@@ -42,6 +42,13 @@ struct PassFlags: ParsableArguments {
     } catch {
       throw ValidationError(error.message)
     }
+    try refuseDoubt(ofRate: options.last(.limitRate))
+  }
+
+  /// Refuses a rate that is probably a mistake.
+  static func refuseDoubt(ofRate text: String?) throws {
+    guard let doubt = text.flatMap(Units.doubt(ofRate:)) else { return }
+    throw ValidationError(Printable.escape(doubt))
   }
 }
 

@@ -32,7 +32,6 @@ struct PassTargets {
   }
 
   private func requests(_ words: [String], _ flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
-    session.warn(ofRate: flags.network.limitRate)
     var words = words
     if words.count == 2 { words[0] = try StandardInput.resolve(words[0]) }
     let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }

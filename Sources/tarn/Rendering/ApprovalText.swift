@@ -5,16 +5,19 @@ import TarnEngine
 enum ApprovalText {
   static let mostPaths = 10
 
-  static func question(_ plan: HeldPlan, _ paths: [RelativePath], now: Timestamp) -> [String] {
+  /// - Parameter most: the number of paths that are shown.
+  static func question(
+    _ plan: HeldPlan, _ paths: [RelativePath], most: Int = mostPaths, now: Timestamp
+  ) -> [String] {
     let files = Numbers.count(plan.count, "file")
     var lines = [
       "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash\(plan.why):"
     ]
-    lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
+    lines += paths.prefix(most).map { "  \($0.printable)" }
     if paths.isEmpty, plan.count > 0 {
       return lines + ["  only a user who may read the mirror's ledger sees which ones"]
     }
-    let more = plan.count - min(paths.count, mostPaths)
+    let more = plan.count - min(paths.count, most)
     if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }
     return lines
   }

@@ -355,7 +355,8 @@ enum StatusText {
 
   /// Tells that nothing of the feed is wanted, though it names something; otherwise `nil`.
   private static func leftOut(_ document: StatusDocument) -> String? {
-    let age = document.options?[PassOptions.Name.maxAge.rawValue]?.last
+    // Without the options each of them may be the reason.
+    let age = document.options == nil ? "" : document.options?[PassOptions.Name.maxAge.rawValue]?.last
     let patterns = [PassOptions.Name.include, .exclude].flatMap { document.options?[$0.rawValue] ?? [] }
     return PassWords.leftOut(
       wanted: document.entries.wanted, excluded: document.entries.excluded ?? 0,

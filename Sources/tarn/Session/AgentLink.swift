@@ -165,6 +165,14 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.folder ?? word
   }
 
+  /// Refuses a word that only an agent may know which this user may not ask.
+  func refuseOnlyTheAgents(_ word: String, _ session: Session) throws(PassFailure) {
+    guard !Self.wasSilent.withLock({ $0 }) else { return }
+    _ = try tryAsking(about: word, session) { client, mirror in
+      try client.status(mirrors: [mirror], problemLimit: 0)
+    }
+  }
+
   /// Returns the agent's name of the mirror; `nil` when no agent has it.
   func name(of word: String, _ session: Session) -> String? {
     status(about: word, session)?.mirrors.first?.name

@@ -82,6 +82,8 @@ struct GetRun {
       "-p creates missing folders"
     case "http-404", "http-410": "check the URL: its server has no such file"
     case "http-401", "http-403": "give the credentials that the server asks for: --header-file FILE"
+    case FolderFailure.Code.noSpace.rawValue, FolderFailure.Code.quota.rawValue:
+      "make room there, or give a folder elsewhere: --to FOLDER/; 'tarn get' leaves 1% of a file system free"
     case FolderFailure.Code.permission.rawValue: "give a folder that this user can write to: --to FOLDER/"
     case DownloadFailure.Code.lengthUnknown.rawValue: "give its digest: --sha256 HEX"
     default: nil

@@ -113,12 +113,6 @@ struct Session: Sendable {
 
   var now: Timestamp { clock.time }
 
-  /// Warns of a rate that is probably a mistake.
-  func warn(ofRate text: String?) {
-    guard let doubt = text.flatMap(Units.doubt(ofRate:)) else { return }
-    say(messageStyle.paint("warning:", .warning) + " " + Printable.escape(doubt))
-  }
-
   /// Prints a message for a person; nothing under `--quiet`.
   func say(_ line: String) {
     if !isQuiet { console.message(line) }
