@@ -271,6 +271,57 @@ import Testing
     #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
   }
 
+  /// An error has neither an ETag nor a Last-Modified. A new version may be shorter, a text, or empty.
+  @Test(
+    arguments: [
+      ("a.doc", "{\\rtf1 new}", "application/rtf"), ("a.xls", "a\tb\n", "text/plain"),
+      ("a.xls", page, "application/vnd.ms-excel"), ("a.stl", "solid cube\n", "text/plain"),
+      ("a.ply", "ply\nformat ascii 1.0\n", "text/plain"), ("a.crl", "-----BEGIN X509 CRL-----\n", typed),
+      ("a.dump", "-- PostgreSQL database dump\n", "text/plain"), ("a.so", "/* GNU ld script */\n", typed),
+      ("a.plist", "<?xml version=\"1.0\"?>\n<plist/>", "text/xml"), ("a.dat", "", typed),
+      ("latest", "version 2\n", "text/plain"), ("a.db", "", typed), ("a.img", "", typed),
+      ("a.raw", "", typed),
+      ("a.key", "-----BEGIN KEY-----\n", "text/plain"), ("a.torrent", "d8:announce3:urle", typed),
+    ] as [(String, String, String)])
+  func aTextOrNothingMayBeTheNewVersion(_ name: String, _ body: String, _ type: String) throws {
+    for isTagged in [true, false] {
+      let world = world()
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer([0xD0, 0xCF, 0x11, 0xE0] + Self.blob, Self.typed))
+      let first = try world.run()
+      #expect(first.isInSync, "\(name) \(first.problems)")
+      add(world, name, listing: "2")
+      var stored = answer(body.bytes, type)
+      if isTagged { stored.etag = "\"2\"" } else { stored.lastModified = world.clock.time }
+      world.server.answer(World.host + name, stored)
+      let report = try world.run()
+      #expect(report.isInSync, "\(name) \(report.problems)")
+      #expect(world.text(name) == body)
+    }
+  }
+
+  /// Nothing tells these from an error.
+  @Test(arguments: [
+    "# 503 Service unavailable\n", "error=access_denied\n", "4f9d2c1be7a04b5f9d2c1be7a04b5f9d\n",
+  ])
+  func aRefusedTextIsTakenOnceTheFileIsDeleted(_ text: String) throws {
+    let world = world()
+    for name in ["a.img", "noend"] {
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer(Self.blob, Self.typed))
+      #expect(try world.run().isInSync)
+      add(world, name, listing: "2")
+      world.server.answer(World.host + name, answer(text.bytes, "text/plain"))
+      let problems = try world.run().problems
+      #expect(problems.map(\.code) == ["content-mismatch"])
+      #expect(problems.first?.message.contains("delete the local file, and the next pass takes") == true)
+      #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
+      world.folder.delete(name.path)
+      #expect(try world.run().isInSync)
+      #expect(world.text(name) == text)
+    }
+  }
+
   private static let longer = String(repeating: long, count: 4)
   private static let long = String(repeating: "Too many requests from your address. ", count: 80)
 

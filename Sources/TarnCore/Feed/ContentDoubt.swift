@@ -204,10 +204,12 @@ package struct ContentDoubt: Sendable {
   ///
   /// - Parameters:
   ///   - opening: the first bytes of the body; empty where an earlier exchange brought them.
-  ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called for texts only.
+  ///   - isStored: true where the answer has an ETag or a Last-Modified.
+  ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called only where a text, or
+  ///     nothing, came that is not stored.
   package func doubt(
     size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil,
-    before: () -> [UInt8]? = { nil }
+    isStored: Bool = false, before: () -> [UInt8]? = { nil }
   ) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
@@ -217,7 +219,7 @@ package struct ContentDoubt: Sendable {
     }
     return doubt(beginning: opening, contentType, coding, size: size)
       ?? (doubt(ofDeclared: size, opening, contentType)
-      ?? doubt(replacing: size, opening, contentType, before))
+      ?? (isStored ? nil : doubt(replacing: size, opening, contentType, before)))
       .map { FolderFailure(.contentMismatch, $0) }
   }
 
@@ -328,16 +330,13 @@ package struct ContentDoubt: Sendable {
     return Self.isOfBytes(inner) && !Self.mixedEndings.contains(inner)
   }
 
-  /// True for a name that stands for bytes, of which there are a few texts as well.
-  private var isMixed: Bool { Self.mixedEndings.contains(ending) && ending != "ts" }
-
   private var isOfUnknownEnding: Bool {
     guard case .nothing = declared, mayBePage else { return false }
     return !ending.isEmpty && !Self.madeEndings.contains(ending)
   }
 
   /// Returns why a text, or nothing, does not replace a larger file whose bytes are no text. Where those are not known, the name tells.
-  /// The records of firmware in letters are told by their first bytes.
+  /// A server makes its errors as it is asked, without an ETag and a Last-Modified. A file that it stores has one of them.
   private func doubt(
     replacing size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?,
     _ before: () -> [UInt8]?
@@ -348,12 +347,14 @@ package struct ContentDoubt: Sendable {
     case .media, .binary, .digest, .signature, .text: return nil
     }
     let came = Opening(opening)
-    let mayBeFile = hasMagic(came) || came.isRecords || came.kind != nil || isWantedDrawing(came, contentType)
-    guard size == 0 || !opening.isEmpty && came.isText && !came.isScript && !mayBeFile else { return nil }
+    let mayBeFile = hasMagic(came) || came.kind != nil || isWantedDrawing(came, contentType)
+    guard size == 0 || !opening.isEmpty && came.isText && !mayBeFile else { return nil }
     guard before().map({ !Opening($0).isText }) ?? isNamedBinary else { return nil }
     let what = size == 0 ? "nothing" : Self.came(contentType, isText: true)
-    return
+    let why =
       "\(what) (\(Units.count(size, "byte"))) came in the place of \(Units.count(earlier, "byte")) that are no text"
+    // What is deleted in a window stays deleted.
+    return isEnclosure ? why : "\(why); delete the local file, and the next pass takes what comes"
   }
 
   /// Returns whether it is a drawing in SVG, which a recording or a document never is.
@@ -428,8 +429,7 @@ package struct ContentDoubt: Sendable {
     return switch declared {
     case .media, .binary: false
     case .text, .digest, .signature: hint.length == nil
-    case .other: hint.length == nil && !isEnclosure && (earlier ?? 0 == 0 || !isNamedBinary && !isMixed)
-    case .nothing: hint.length == nil && !isEnclosure
+    case .other, .nothing: hint.length == nil && !isEnclosure
     }
   }
 

@@ -434,7 +434,7 @@ final class FileReceiver: DownloadReceiver {
       }
       if let doubt = doubt?.doubt(
         size: partial.length, opening: state.opening, contentType: head.contentType,
-        coding: head.contentEncoding,
+        coding: head.contentEncoding, isStored: head.etag != nil || head.lastModified != nil,
         before: { context.client.folder.opening(of: entry.path, most: ContentDoubt.opening) })
       {
         return .folder(doubt, partial, nil)
