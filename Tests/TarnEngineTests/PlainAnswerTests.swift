@@ -160,8 +160,11 @@ import Testing
     for (name, line) in [
       ("a.fbx", "; FBX 7.3.0 project file\n"), ("a.orc", "sr = 44100\ninstr 1\n"),
       ("a.sys", "FILES = 30\r\n"), ("a.hdf", "NCSA text\n"), ("a.bin", "@0000\n12 34 56 78\n"),
-      ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\n"), ("a.img", "# u-boot\nbootcmd=run x\n"),
-      ("a.img", "bootcmd=run x\n"), ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
+      ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\nZGVmZ2hpamtsbW5vcHFyc3R1\n"),
+      ("a.img", "# u-boot\narch=arm\nbootcmd=run x && run y\nbaudrate=115200\n"),
+      ("a.img", "bootcmd=run x\r\nbaudrate=115200\r\n"),
+      ("a.bin", "# dump\n:10010000214601360121470136007EFE09D2190140\n"),
+      ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
     ] {
       for count in [1, 90] {
         let world = world()
@@ -172,11 +175,17 @@ import Testing
         #expect(report.isInSync, "\(name) \(report.problems)")
       }
     }
-    for text in ["ServiceTemporarilyUnavailable\n", "Error 503: a=1\n", "@ all: no\n"] {
-      let world = world()
-      add(world, "a.img")
-      world.server.answer(World.host + "a.img", answer(text.bytes, "text/plain"))
-      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(text)")
+    for text in [
+      "ServiceTemporarilyUnavailable\n", "Error 503: a=1\n", "@ all: no\n", "# 503 Service unavailable\n",
+      "error=access_denied&error_description=quota\n", "a=1&b=2\nc=3&d=4\n", "status=503\n", "Error=503\n",
+      "#error\n", "# 503\n# try again\n", "# 503\nstatus=503\n", "4f9d2c1be7a04b5f9d2c1be7a04b5f9d\n",
+    ] {
+      for name in ["a.img", "a.bin", "a.ko"] {
+        let world = world()
+        add(world, name)
+        world.server.answer(World.host + name, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(text)")
+      }
     }
   }
 
