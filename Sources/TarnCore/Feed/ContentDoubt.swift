@@ -203,7 +203,7 @@ package struct ContentDoubt: Sendable {
   /// Returns why a body of this size is not the file; `nil` when it may be.
   ///
   /// - Parameters:
-  ///   - opening: the first bytes of the body; empty where an earlier exchange brought them.
+  ///   - opening: the first bytes of the body; empty where they cannot be read.
   ///   - isStored: true where the answer has an ETag or a Last-Modified.
   ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called only where a text, or
   ///     nothing, came that is not stored.
