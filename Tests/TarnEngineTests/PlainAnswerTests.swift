@@ -401,6 +401,13 @@ import Testing
       ("a.tar.gz.torrent", nil, "x-gzip", "d8:announce".bytes + zeros),
       ("a.tar.gz.zsync", nil, "x-gzip", "zsync: 0.6.2\n".bytes + zeros),
       ("a.tar.gz.html", nil, "x-gzip", "<html>notes".bytes),
+      ("t.bin", "a.tar.gz.001", "x-gzip", Self.gzip + zeros),
+      ("t.bin", "a.gz.1", "x-gzip", Self.gzip + zeros),
+      ("initrd.gz.img", nil, "x-gzip", Self.gzip + zeros), ("fw.gz.bin", nil, "x-gzip", Self.gzip + zeros),
+      ("kernel.gz.efi", nil, "x-gzip", Self.gzip + zeros), ("x.gz.raw", nil, "x-gzip", Self.gzip + zeros),
+      ("map.gz.nc", nil, "x-gzip", Self.gzip + zeros), ("x.gz.pkg", nil, "x-gzip", Self.gzip + zeros),
+      ("t.img", "initrd.gz.img", "x-gzip", Self.gzip + zeros),
+      ("t.bin", "fw.gz.bin", "x-gzip", Self.gzip + zeros), ("t.nc", "map.gz.nc", "x-gzip", Self.gzip + zeros),
     ] as [(String, String?, String, [UInt8])] {
       let world = world()
       add(world, name, sent: sent, listing: sent == nil ? "1" : "enclosure")
@@ -426,6 +433,22 @@ import Testing
       add(world, name, listing: "1")
       world.server.answer(World.host + name, answer(begin + body, nil, coding: coding))
       #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name)")
+    }
+  }
+
+  /// Tarn's own ending tells nothing, and what the author of the feed counted is the file.
+  @Test func anExactLengthVouchesForALabel() throws {
+    let body = Self.gzip + [UInt8](repeating: 7, count: 3000)
+    for (name, sent, length, isTaken) in [
+      ("t.bin", "a.tar.gz.001", 3004, true), ("t.pdf", "a.gz.pdf", 3004, true),
+      ("t.mp3", "a.gz.mp3", 2900, false), ("t.bin", "a.tar.gz.metalink", nil, false),
+      ("t.bin", "a.tar.gz.sigstore", nil, false),
+    ] as [(String, String, UInt64?, Bool)] {
+      let world = world()
+      add(world, name, sent: sent, ContentHint(length: length))
+      world.server.answer(World.host + sent, answer(body, nil, coding: "x-gzip"))
+      let problems = try world.run().problems
+      #expect(problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]), "\(sent) \(problems)")
     }
   }
 

@@ -161,7 +161,7 @@ package struct ContentDoubt: Sendable {
     guard !bytes.isEmpty else { return nil }
     if let coding {
       let isPage = !mayBePage && Self.isHTML(contentType)
-      guard !isPage, isOwn(coding, bytes) else {
+      guard !isPage, isOwn(coding, bytes, size: size) else {
         return FolderFailure(
           .contentMismatch,
           "\(Self.came(contentType)) in the coding \(Printable.escape(coding)) came, which is not the file's own"
@@ -185,19 +185,29 @@ package struct ContentDoubt: Sendable {
       .contentMismatch, "\(what) came, and no .\(Printable.escape(ending)) file begins so")
   }
 
-  /// Returns whether a body in this coding is the file as it is. What is beside a compressed file is not compressed, unless its ending
-  /// is not known: `a.gz.1`.
-  private func isOwn(_ coding: String, _ bytes: [UInt8]) -> Bool {
+  /// Returns whether a body in this coding is the file as it is. Servers that label `a.gz` so label each name with such a part.
+  ///
+  /// - Parameter size: the size of the body; `nil` while more may follow.
+  private func isOwn(_ coding: String, _ bytes: [UInt8], size: UInt64?) -> Bool {
+    // No part of a name explains the coding: the body was compressed on the way.
     guard FileSignature.fits(coding: coding, bytes, [endings, sent]) else { return false }
+    // `bin` may be Tarn's own word.
+    let ending = isEnclosure && ending == "bin" ? sent.first ?? ending : ending
+    // `a.tar.gz` is compressed.
     if FileSignature.isPacked([[ending]]) { return true }
+    // The author of the feed counted the bytes as they are. That is told at the end.
+    if let length = hint.length, size ?? length == length { return true }
+    // `a.tar.gz.sha256` and `a.gz.html` are texts.
     let isOfText =
       Self.digestEndings.contains(ending) || Self.textEndings.contains(ending)
       || Self.madeEndings.contains(ending) || Self.plainEndings.contains(ending) && ending != "torrent"
     if isOfText { return Opening(bytes).isText }
-    let isKnown =
-      Self.isOfBytes(ending) || Self.plainEndings.contains(ending) || Self.signatureEndings.contains(ending)
-      || Self.besideEndings.contains(ending)
-    return !isKnown || !FileSignature.isPacked(bytes: bytes)
+    // `a.tar.gz.sig` and `a.gz.pdf` are not compressed.
+    let isNeverPacked =
+      Self.binaryEndings.contains(ending) || Self.plainEndings.contains(ending)
+      || Self.signatureEndings.contains(ending) || Self.besideEndings.contains(ending)
+    // `a.tar.gz.001` and `initrd.gz.img` may be.
+    return !isNeverPacked || !FileSignature.isPacked(bytes: bytes)
   }
 
   /// Returns why a body of this size is not the file; `nil` when it may be.
