@@ -61,6 +61,26 @@ import Testing
     }
   }
 
+  /// Tarn makes the ending from the type, too.
+  @Test(arguments: [("x.torrent", "x.torrent"), ("t.torrent", "dl.php?id=1"), ("t.torrent", "x.torrent")])
+  func aPlainErrorIsNoTorrent(_ name: String, _ sent: String) throws {
+    for type in [nil, "application/x-bittorrent"] {
+      for text in [Self.error, "denied\n", "", String(repeating: Self.error, count: 90)] {
+        let world = world()
+        add(
+          world, name, sent: sent, listing: name == sent ? "1" : "enclosure",
+          ContentHint(mediaType: type?.bytes))
+        world.server.answer(World.host + sent, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(sent) \(type ?? "")")
+        for good in ["d8:announce20:http://tracker/a/b/ce", "d4:infod6:lengthi5eee" + Self.error] {
+          world.server.answer(World.host + sent, answer(good.bytes, "text/plain"))
+          let report = try world.run()
+          #expect(report.isInSync, "\(sent) \(report.problems)")
+        }
+      }
+    }
+  }
+
   /// The address has no ending, or one that tells nothing, and Tarn makes the name from the type.
   @Test(
     arguments: [

@@ -464,7 +464,7 @@ extension ContentDoubt {
   /// The endings of pages, and of scripts that may create pages.
   private static let madeEndings = programEndings.union(["html", "htm", "xhtml", "pl", "py"])
 
-  /// The endings of texts that no server shows as a page.
+  /// The endings of texts, and of torrents, which are mostly letters: no server shows them as a page.
   private static let plainEndings: Set<String> = [
     "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
     "kml", "nfo", "conf", "ini", "toml", "yaml", "yml", "svg", "xml", "rss", "atom",
