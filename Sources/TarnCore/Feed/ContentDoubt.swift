@@ -510,10 +510,9 @@ extension ContentDoubt {
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
     // Some servers' tables of endings call a TypeScript file this.
     if text == "video/mp2t" { return .other }
-    // And they call a batch file of DOS a program.
-    if ["bat", "cmd"].contains(ending) { return .text }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
-    if isTold, binaryTypes.contains(text) { return .binary }
+    // And they call a batch file of DOS a program.
+    if isTold, binaryTypes.contains(text) { return ["bat", "cmd"].contains(ending) ? .other : .binary }
     if textEndings.contains(ending) || isNamedAsText(entry) || hasPageInside(entry) { return .text }
     if binaryEndings.contains(ending) { return .binary }
     return isTold || otherEndings.contains(ending) ? .other : .nothing

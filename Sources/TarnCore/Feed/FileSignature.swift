@@ -140,7 +140,7 @@ extension FileSignature {
     "wasm": [[0x00, 0x61, 0x73, 0x6D]], "woff": [[0x77, 0x4F, 0x46]], "woff2": [[0x77, 0x4F, 0x46]],
     "psd": [[0x38, 0x42, 0x50]], "npy": [[0x93, 0x4E, 0x55, 0x4D]],
     // A dictionary, and the length of its first key.
-    "torrent": (0x30...0x39).map { [0x64, $0] },
+    "torrent": (UInt8(ascii: "0")...UInt8(ascii: "9")).map { [UInt8(ascii: "d"), $0] },
   ]
 
   /// The endings of archives, of what is packed as one, and of programs that may be one. An archive of another kind under such a name is
