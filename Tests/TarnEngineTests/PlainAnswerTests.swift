@@ -61,6 +61,80 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "jfif", "jpe", "jp2", "jxl", "heif", "dib", "tga", "dng", "cr2", "mts", "m1v", "asf", "rmvb", "rm", "ra",
+    "ogm", "mpc", "snd", "s3m", "xm",
+  ]) func aPlainErrorIsNoPictureAndNoRecording(_ ending: String) throws {
+    for type in [nil, Self.typed] {
+      for text in [Self.error, Self.page, String(repeating: Self.error, count: 90)] {
+        let world = world()
+        add(world, "a.\(ending)", ContentHint(mediaType: type?.bytes))
+        let url = World.host + "a.\(ending)"
+        world.server.answer(url, answer(text.bytes, text == Self.page ? "text/html" : "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(type ?? "")")
+        world.server.answer(url, answer(Self.blob, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(report.problems)")
+      }
+    }
+  }
+
+  /// A module of TypeScript, and what leads to a stream.
+  @Test func aListMayHaveTextsUnderEndingsOfRecordings() throws {
+    for (name, text) in [
+      ("a.mts", "export const a = 1;\n"), ("a.asf", "[Reference]\nRef1=http://a.example/\n"),
+    ] {
+      for count in [1, 90] {
+        let world = world()
+        add(world, name, listing: "1")
+        let body = String(repeating: text, count: count)
+        world.server.answer(World.host + name, answer(body.bytes, "text/plain"))
+        let report = try world.run()
+        #expect(report.isInSync, "\(name) \(report.problems)")
+      }
+    }
+  }
+
+  /// They begin like a text, or are known by few bytes.
+  @Test(
+    arguments: [
+      ("a.xm", "Extended Module: x\u{1A}\u{4}\u{1}".bytes), ("a.mpc", "MPCK\u{0}\u{1}".bytes),
+      ("a.mpc", "MP+\u{7}\u{0}".bytes), ("a.rm", ".RMF\u{0}\u{0}\u{0}".bytes),
+      ("a.ra", [0x2E, 0x72, 0x61, 0xFD, 0]),
+      ("a.s3m", [UInt8](repeating: 0, count: 44) + "SCRM".bytes), ("a.snd", ".snd\u{0}\u{0}".bytes),
+    ] as [(String, [UInt8])])
+  func aSmallRecordingIsTaken(_ name: String, _ body: [UInt8]) throws {
+    let world = world()
+    add(world, name)
+    world.server.answer(World.host + name, answer(body, Self.typed))
+    let report = try world.run()
+    #expect(report.isInSync, "\(report.problems)")
+  }
+
+  @Test func anOrchestraOfCsoundIsTaken() throws {
+    for type in ["audio/csound", "text/xml", Self.typed] {
+      let world = world()
+      add(world, "a.csd", ContentHint(mediaType: "audio/csound".bytes, length: 90_000))
+      let text = "<CsoundSynthesizer>\n<CsOptions>\n</CsOptions>\n"
+      world.server.answer(World.host + "a.csd", answer(text.bytes, type))
+      let report = try world.run()
+      #expect(report.isInSync, "\(type) \(report.problems)")
+    }
+  }
+
+  /// The server unpacks it on the way.
+  @Test(arguments: [
+    ("x.json.gz", "application/json", "[1, 2, 3]\n"),
+    ("x.xml.gz", "application/xml", "<?xml version=\"1.0\"?><a/>\n"),
+    ("x.geojson.gz", "application/geo+json", "{\"type\": 1}\n"),
+  ]) func aPackedFileThatCameUnpackedIsTaken(_ sent: String, _ type: String, _ line: String) throws {
+    let world = world()
+    add(world, "t.gz", sent: sent, ContentHint(mediaType: "application/gzip".bytes))
+    world.server.answer(World.host + sent, answer(String(repeating: line, count: 200).bytes, type))
+    let report = try world.run()
+    #expect(report.isInSync, "\(report.problems)")
+  }
+
   /// Tarn makes the ending from the type, too.
   @Test(arguments: [("x.torrent", "x.torrent"), ("t.torrent", "dl.php?id=1"), ("t.torrent", "x.torrent")])
   func aPlainErrorIsNoTorrent(_ name: String, _ sent: String) throws {
@@ -144,7 +218,7 @@ import Testing
   }
 
   /// It is taken, since it may be the file, and asked for again.
-  @Test(arguments: ["a.rtf", "a.ps", "a.dng"]) func aPageOfAnUnknownEndingIsAskedForAgain(name: String) throws
+  @Test(arguments: ["a.rtf", "a.ps", "a.sid"]) func aPageOfAnUnknownEndingIsAskedForAgain(name: String) throws
   {
     let world = world()
     add(world, name)

@@ -383,7 +383,7 @@ package struct ContentDoubt: Sendable {
   private func isPackedByType(_ contentType: String?) -> Bool {
     if isPacked, ending.isEmpty { return true }
     let came = Self.mediaType(contentType)
-    let isUnpacked = came.hasPrefix("text/") && came != "text/plain" && came != "text/html"
+    let isUnpacked = Self.isOfText(came) && came != "text/plain" && came != "text/html"
     return isEnclosure && hint.mediaType.map(Self.isPackedType) == true && !isUnpacked
       && (ending == "bin" || Self.packedEndings.contains(ending))
   }
@@ -535,7 +535,7 @@ extension ContentDoubt {
     let ends = [
       "xml", "json", "mpegurl", "m3u", "m3u8", "pls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx",
       "ms-wmx", "realaudio", "realaudio-plugin", "javascript", "yaml", "anymap", "bitmap", "graymap",
-      "pixmap", "xbm", "xpm", "dxf", "metalink",
+      "pixmap", "xbm", "xpm", "dxf", "metalink", "csound",
     ]
     return type.hasPrefix("text/") || ends.contains { type.hasSuffix($0) }
   }
@@ -572,14 +572,16 @@ extension ContentDoubt {
     ])
 
   private static let pictureEndings: Set<String> = [
-    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff",
+    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff", "jfif", "jpe", "jp2", "jxl",
+    "heif", "dib", "tga", "dng", "cr2",
   ]
 
   /// `au` is none: it ends the names of hosts and zones in Australia. The feed's type tells a recording.
   private static let recordingEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts", "spx", "amr", "awb",
-    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc",
+    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc", "m1v",
+    "rmvb", "rm", "ra", "ogm", "mpc", "snd", "s3m", "xm",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
@@ -626,6 +628,8 @@ extension ContentDoubt {
     "hdf", "hdf5", "grib", "grib2", "grb2", "laz", "pcap", "pcapng", "pyc", "dylib", "sys", "ko", "elf",
     "swf",
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",
+    // Outside of a window they may be TypeScript, and lead to a recording.
+    "mts", "asf",
   ])
 
   /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers, scenes,
