@@ -167,10 +167,6 @@ package protocol PartialFile: AnyObject, Sendable {
   func discard()
 }
 
-extension TransferFolder {
-  package func opening(of path: RelativePath, most: Int) -> [UInt8]? { nil }
-}
-
 extension FolderPort {
   /// A new, empty file with a name in `partial/`.
   package func makePartial() throws(FolderFailure) -> any PartialFile {

@@ -543,7 +543,7 @@ extension ContentDoubt {
   /// Returns why a file that has all of its bytes is not that of the feed; `nil` when it may be.
   ///
   /// - Parameters:
-  ///   - opening: the first bytes; empty where an earlier exchange brought them.
+  ///   - opening: the first bytes; empty where this exchange did not bring them, and they are read from the file.
   ///   - head: the head of the answer that brought the last bytes; `nil` when they were at hand.
   ///   - known: the knowledge about the bytes.
   fileprivate func doubt(
