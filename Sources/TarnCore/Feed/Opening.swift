@@ -88,7 +88,8 @@ struct Opening {
     if line.first == UInt8(ascii: "@"), !rest.isEmpty, isHex(rest) { return true }
     let isOfRecords = line.first == UInt8(ascii: ":") || line.first == UInt8(ascii: "S")
     if isOfRecords, rest.count >= 8, isHex(rest.prefix(8)) { return true }
-    if Self.isSetting(line) { return lines.count(where: Self.isSetting) > 1 }
+    // A line of Base64 that ends with `=` looks like a setting, too.
+    if Self.isSetting(line), lines.count(where: Self.isSetting) > 1 { return true }
     return Self.isBase64(line) && lines.count(where: Self.isBase64) > 1
   }
 
