@@ -50,6 +50,15 @@ func readAll(
   return offset
 }
 
+/// Returns at most so many first bytes of a file; `nil` where they cannot be read.
+func readOpening(_ file: Descriptor, most: Int) -> [UInt8]? {
+  var bytes = [UInt8](repeating: 0, count: most)
+  let count = bytes.withUnsafeMutableBytes { buffer in
+    file.use { tarn_read_at($0, buffer.baseAddress, buffer.count, 0) }
+  }
+  return count < 0 ? nil : Array(bytes.prefix(Int(count)))
+}
+
 /// A folder that is not a mirror yet, read for a plan.
 package struct ForeignFolder: FolderReading {
   private let reader: FolderReader

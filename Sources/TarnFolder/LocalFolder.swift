@@ -54,11 +54,7 @@ package final class LocalFolder: FolderPort {
 
   package func opening(of path: RelativePath, most: Int) -> [UInt8]? {
     guard let file = try? beneath.file(path) else { return nil }
-    var bytes = [UInt8](repeating: 0, count: most)
-    let count = bytes.withUnsafeMutableBytes { buffer in
-      file.use { tarn_read_at($0, buffer.baseAddress, buffer.count, 0) }
-    }
-    return count < 0 ? nil : Array(bytes.prefix(Int(count)))
+    return readOpening(file, most: most)
   }
 
   // MARK: The file system

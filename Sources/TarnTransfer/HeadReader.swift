@@ -54,8 +54,16 @@ struct HeadReader {
     guard first != 0x20, first != 0x09, let colon = text.firstIndex(of: 0x3A),
       let name = FieldName(UnsafeRawBufferPointer(rebasing: text[..<colon]))
     else { return .more }
-    return field(name, String(printable: UnsafeRawBufferPointer(rebasing: text[(colon + 1)...])))
+    let value = UnsafeRawBufferPointer(rebasing: text[(colon + 1)...])
+    return field(name, String(printable: value) ?? (name == .location ? Self.encoded(value) : nil))
   }
+
+  /// Returns an address in an eight-bit code page, as curl follows it.
+  private static func encoded(_ address: UnsafeRawBufferPointer) -> String? {
+    Percent.encode(address, keeping: ascii).withUnsafeBytes { String(printable: $0) }
+  }
+
+  private static let ascii = (0..<256).map { $0 < 0x80 }
 
   private mutating func startResponse(_ line: UnsafeRawBufferPointer) -> Step {
     let protocolEnd = line.firstIndex(of: 0x20) ?? line.endIndex

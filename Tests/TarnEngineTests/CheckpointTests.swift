@@ -199,6 +199,7 @@ private final class SlowPartial: PartialFile {
 
   func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 { 0 }
   func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) {}
+  func opening(most: Int) -> [UInt8] { [] }
   func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed { throw FolderFailure(.other, "not asked") }
   func close() {}
   func discard() {}

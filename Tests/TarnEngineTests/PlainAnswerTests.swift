@@ -61,6 +61,98 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    "jfif", "jpe", "jp2", "jxl", "heif", "dib", "tga", "dng", "cr2", "mts", "m1v", "asf", "rmvb", "rm", "ra",
+    "ogm", "mpc", "snd", "s3m", "xm",
+  ]) func aPlainErrorIsNoPictureAndNoRecording(_ ending: String) throws {
+    for type in [nil, Self.typed] {
+      for text in [Self.error, Self.page, String(repeating: Self.error, count: 90)] {
+        let world = world()
+        add(world, "a.\(ending)", ContentHint(mediaType: type?.bytes))
+        let url = World.host + "a.\(ending)"
+        world.server.answer(url, answer(text.bytes, text == Self.page ? "text/html" : "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(type ?? "")")
+        world.server.answer(url, answer(Self.blob, Self.typed))
+        let report = try world.run()
+        #expect(report.isInSync, "\(report.problems)")
+      }
+    }
+  }
+
+  /// A module of TypeScript, and what leads to a stream.
+  @Test func aListMayHaveTextsUnderEndingsOfRecordings() throws {
+    for (name, text) in [
+      ("a.mts", "export const a = 1;\n"), ("a.asf", "[Reference]\nRef1=http://a.example/\n"),
+    ] {
+      for count in [1, 90] {
+        let world = world()
+        add(world, name, listing: "1")
+        let body = String(repeating: text, count: count)
+        world.server.answer(World.host + name, answer(body.bytes, "text/plain"))
+        let report = try world.run()
+        #expect(report.isInSync, "\(name) \(report.problems)")
+      }
+    }
+  }
+
+  /// They begin like a text, or are known by few bytes.
+  @Test(
+    arguments: [
+      ("a.xm", "Extended Module: x\u{1A}\u{4}\u{1}".bytes), ("a.mpc", "MPCK\u{0}\u{1}".bytes),
+      ("a.mpc", "MP+\u{7}\u{0}".bytes), ("a.rm", ".RMF\u{0}\u{0}\u{0}".bytes),
+      ("a.ra", [0x2E, 0x72, 0x61, 0xFD, 0]),
+      ("a.s3m", [UInt8](repeating: 0, count: 44) + "SCRM".bytes), ("a.snd", ".snd\u{0}\u{0}".bytes),
+    ] as [(String, [UInt8])])
+  func aSmallRecordingIsTaken(_ name: String, _ body: [UInt8]) throws {
+    let world = world()
+    add(world, name)
+    world.server.answer(World.host + name, answer(body, Self.typed))
+    let report = try world.run()
+    #expect(report.isInSync, "\(report.problems)")
+  }
+
+  @Test func anOrchestraOfCsoundIsTaken() throws {
+    for type in ["audio/csound", "text/xml", Self.typed] {
+      let world = world()
+      add(world, "a.csd", ContentHint(mediaType: "audio/csound".bytes, length: 90_000))
+      let text = "<CsoundSynthesizer>\n<CsOptions>\n</CsOptions>\n"
+      world.server.answer(World.host + "a.csd", answer(text.bytes, type))
+      let report = try world.run()
+      #expect(report.isInSync, "\(type) \(report.problems)")
+    }
+  }
+
+  /// The server unpacks it on the way.
+  @Test(arguments: [
+    ("x.json.gz", "application/json", "[1, 2, 3]\n"),
+    ("x.xml.gz", "application/xml", "<?xml version=\"1.0\"?><a/>\n"),
+    ("x.geojson.gz", "application/geo+json", "{\"type\": 1}\n"),
+  ]) func aPackedFileThatCameUnpackedIsTaken(_ sent: String, _ type: String, _ line: String) throws {
+    let world = world()
+    add(world, "t.gz", sent: sent, ContentHint(mediaType: "application/gzip".bytes))
+    world.server.answer(World.host + sent, answer(String(repeating: line, count: 200).bytes, type))
+    let report = try world.run()
+    #expect(report.isInSync, "\(report.problems)")
+  }
+
+  /// Tarn makes the ending from the type, too.
+  @Test(arguments: [("x.torrent", "x.torrent"), ("t.torrent", "dl.php?id=1"), ("t.torrent", "x.torrent")])
+  func aPlainErrorIsNoTorrent(_ name: String, _ sent: String) throws {
+    for type in [nil, "application/x-bittorrent"] {
+      for text in [Self.error, "denied\n", "", String(repeating: Self.error, count: 90)] {
+        let world = world()
+        add(
+          world, name, sent: sent, listing: name == sent ? "1" : "enclosure",
+          ContentHint(mediaType: type?.bytes))
+        world.server.answer(World.host + sent, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(sent) \(type ?? "")")
+        world.server.answer(World.host + sent, answer("d4:infod6:lengthi5eee".bytes, "text/plain"))
+        let report = try world.run()
+        #expect(report.isInSync, "\(sent) \(report.problems)")
+      }
+    }
+  }
+
   /// The address has no ending, or one that tells nothing, and Tarn makes the name from the type.
   @Test(
     arguments: [
@@ -85,11 +177,16 @@ import Testing
   }
 
   /// Tables of endings call them programs.
-  @Test func aScriptOfDOSIsTaken() throws {
-    let world = world()
-    add(world, "t.bat", ContentHint(mediaType: "application/x-msdos-program".bytes))
-    world.server.answer(World.host + "t.bat", answer("@echo off\r\n".bytes, "text/plain"))
-    #expect(try world.run().isInSync)
+  @Test(arguments: ["t.bat", "t.cmd"]) func aScriptOfDOSIsTaken(_ name: String) throws {
+    for (body, type, isTaken) in [
+      ("@echo off\r\n", "text/plain", true), ("@echo off\r\n", "application/x-msdos-program", true),
+      (Self.page, "text/html", false), ("", "text/plain", false),
+    ] {
+      let world = world()
+      add(world, name, ContentHint(mediaType: "application/x-msdos-program".bytes))
+      world.server.answer(World.host + name, answer(body.bytes, type))
+      #expect(try world.run().problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]), "\(body)")
+    }
   }
 
   /// `bin` is Tarn's own word for what it does not know, and a server may unpack a file on the way.
@@ -121,7 +218,7 @@ import Testing
   }
 
   /// It is taken, since it may be the file, and asked for again.
-  @Test(arguments: ["a.rtf", "a.ps", "a.dng"]) func aPageOfAnUnknownEndingIsAskedForAgain(name: String) throws
+  @Test(arguments: ["a.rtf", "a.ps", "a.sid"]) func aPageOfAnUnknownEndingIsAskedForAgain(name: String) throws
   {
     let world = world()
     add(world, name)
@@ -160,8 +257,11 @@ import Testing
     for (name, line) in [
       ("a.fbx", "; FBX 7.3.0 project file\n"), ("a.orc", "sr = 44100\ninstr 1\n"),
       ("a.sys", "FILES = 30\r\n"), ("a.hdf", "NCSA text\n"), ("a.bin", "@0000\n12 34 56 78\n"),
-      ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\n"), ("a.img", "# u-boot\nbootcmd=run x\n"),
-      ("a.img", "bootcmd=run x\n"), ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
+      ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\nZGVmZ2hpamtsbW5vcHFyc3R1\n"),
+      ("a.img", "# u-boot\narch=arm\nbootcmd=run x && run y\nbaudrate=115200\n"),
+      ("a.img", "bootcmd=run x\r\nbaudrate=115200\r\n"),
+      ("a.bin", "# dump\n:10010000214601360121470136007EFE09D2190140\n"),
+      ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
     ] {
       for count in [1, 90] {
         let world = world()
@@ -172,11 +272,37 @@ import Testing
         #expect(report.isInSync, "\(name) \(report.problems)")
       }
     }
-    for text in ["ServiceTemporarilyUnavailable\n", "Error 503: a=1\n", "@ all: no\n"] {
+    for text in [
+      "ServiceTemporarilyUnavailable\n", "Error 503: a=1\n", "@ all: no\n", "# 503 Service unavailable\n",
+      "error=access_denied&error_description=quota\n", "a=1&b=2\nc=3&d=4\n", "status=503\n", "Error=503\n",
+      "#error\n", "# 503\n# try again\n", "# 503\nstatus=503\n", "4f9d2c1be7a04b5f9d2c1be7a04b5f9d\n",
+    ] {
+      for name in ["a.img", "a.bin", "a.ko"] {
+        let world = world()
+        add(world, name)
+        world.server.answer(World.host + name, answer(text.bytes, "text/plain"))
+        #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(text)")
+      }
+    }
+  }
+
+  /// Too little came at first to tell, and the rest without the beginning tells nothing. What is whole by then is only sealed.
+  @Test(arguments: ["a.img", "a.mp3"]) func aTextThatBreaksOffEarlyIsNoFile(_ name: String) throws {
+    let url = World.host + name
+    let good = "ID3\u{4}\u{0}".bytes + Self.blob
+    for (body, isTaken) in [
+      (String(repeating: Self.error, count: 90).bytes, false), (Array(Self.long.bytes.prefix(500)), false),
+      (good, true),
+    ] as [([UInt8], Bool)] {
       let world = world()
-      add(world, "a.img")
-      world.server.answer(World.host + "a.img", answer(text.bytes, "text/plain"))
-      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(text)")
+      world.rushes = true
+      world.policy.retries = 1
+      add(world, name)
+      world.server.answer(url, FakeAnswer(etag: "\"1\"", body: body))
+      world.server.script(url, [FakeAnswer(etag: "\"1\"", body: body, failure: (500, Server.lost))])
+      #expect(try world.run().problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]))
+      #expect(world.server.requests.allSatisfy { [0, 500].contains($0.offset) })
+      #expect(world.files[name] == (isTaken ? String(decoding: good, as: UTF8.self) : nil))
     }
   }
 
@@ -271,6 +397,57 @@ import Testing
     #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
   }
 
+  /// An error has neither an ETag nor a Last-Modified. A new version may be shorter, a text, or empty.
+  @Test(
+    arguments: [
+      ("a.doc", "{\\rtf1 new}", "application/rtf"), ("a.xls", "a\tb\n", "text/plain"),
+      ("a.xls", page, "application/vnd.ms-excel"), ("a.stl", "solid cube\n", "text/plain"),
+      ("a.ply", "ply\nformat ascii 1.0\n", "text/plain"), ("a.crl", "-----BEGIN X509 CRL-----\n", typed),
+      ("a.dump", "-- PostgreSQL database dump\n", "text/plain"), ("a.so", "/* GNU ld script */\n", typed),
+      ("a.plist", "<?xml version=\"1.0\"?>\n<plist/>", "text/xml"), ("a.dat", "", typed),
+      ("latest", "version 2\n", "text/plain"), ("a.db", "", typed), ("a.img", "", typed),
+      ("a.raw", "", typed),
+      ("a.key", "-----BEGIN KEY-----\n", "text/plain"), ("a.torrent", "d8:announce3:urle", typed),
+    ] as [(String, String, String)])
+  func aTextOrNothingMayBeTheNewVersion(_ name: String, _ body: String, _ type: String) throws {
+    for isTagged in [true, false] {
+      let world = world()
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer([0xD0, 0xCF, 0x11, 0xE0] + Self.blob, Self.typed))
+      let first = try world.run()
+      #expect(first.isInSync, "\(name) \(first.problems)")
+      add(world, name, listing: "2")
+      var stored = answer(body.bytes, type)
+      if isTagged { stored.etag = "\"2\"" } else { stored.lastModified = world.clock.time }
+      world.server.answer(World.host + name, stored)
+      let report = try world.run()
+      #expect(report.isInSync, "\(name) \(report.problems)")
+      #expect(world.text(name) == body)
+    }
+  }
+
+  /// Nothing tells these from an error.
+  @Test(arguments: [
+    "# 503 Service unavailable\n", "error=access_denied\n", "4f9d2c1be7a04b5f9d2c1be7a04b5f9d\n",
+  ])
+  func aRefusedTextIsTakenOnceTheFileIsDeleted(_ text: String) throws {
+    let world = world()
+    for name in ["a.img", "noend"] {
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer(Self.blob, Self.typed))
+      #expect(try world.run().isInSync)
+      add(world, name, listing: "2")
+      world.server.answer(World.host + name, answer(text.bytes, "text/plain"))
+      let problems = try world.run().problems
+      #expect(problems.map(\.code) == ["content-mismatch"])
+      #expect(problems.first?.message.contains("delete the local file, and the next pass takes") == true)
+      #expect(world.files[name] == String(decoding: Self.blob, as: UTF8.self))
+      world.folder.delete(name.path)
+      #expect(try world.run().isInSync)
+      #expect(world.text(name) == text)
+    }
+  }
+
   private static let longer = String(repeating: long, count: 4)
   private static let long = String(repeating: "Too many requests from your address. ", count: 80)
 
@@ -321,6 +498,13 @@ import Testing
       ("a.tar.gz.torrent", nil, "x-gzip", "d8:announce".bytes + zeros),
       ("a.tar.gz.zsync", nil, "x-gzip", "zsync: 0.6.2\n".bytes + zeros),
       ("a.tar.gz.html", nil, "x-gzip", "<html>notes".bytes),
+      ("t.bin", "a.tar.gz.001", "x-gzip", Self.gzip + zeros),
+      ("t.bin", "a.gz.1", "x-gzip", Self.gzip + zeros),
+      ("initrd.gz.img", nil, "x-gzip", Self.gzip + zeros), ("fw.gz.bin", nil, "x-gzip", Self.gzip + zeros),
+      ("kernel.gz.efi", nil, "x-gzip", Self.gzip + zeros), ("x.gz.raw", nil, "x-gzip", Self.gzip + zeros),
+      ("map.gz.nc", nil, "x-gzip", Self.gzip + zeros), ("x.gz.pkg", nil, "x-gzip", Self.gzip + zeros),
+      ("t.img", "initrd.gz.img", "x-gzip", Self.gzip + zeros),
+      ("t.bin", "fw.gz.bin", "x-gzip", Self.gzip + zeros), ("t.nc", "map.gz.nc", "x-gzip", Self.gzip + zeros),
     ] as [(String, String?, String, [UInt8])] {
       let world = world()
       add(world, name, sent: sent, listing: sent == nil ? "1" : "enclosure")
@@ -346,6 +530,22 @@ import Testing
       add(world, name, listing: "1")
       world.server.answer(World.host + name, answer(begin + body, nil, coding: coding))
       #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name)")
+    }
+  }
+
+  /// Tarn's own ending tells nothing, and what the author of the feed counted is the file.
+  @Test func anExactLengthVouchesForALabel() throws {
+    let body = Self.gzip + [UInt8](repeating: 7, count: 3000)
+    for (name, sent, length, isTaken) in [
+      ("t.bin", "a.tar.gz.001", 3004, true), ("t.pdf", "a.gz.pdf", 3004, true),
+      ("t.mp3", "a.gz.mp3", 2900, false), ("t.bin", "a.tar.gz.metalink", nil, false),
+      ("t.bin", "a.tar.gz.sigstore", nil, false),
+    ] as [(String, String, UInt64?, Bool)] {
+      let world = world()
+      add(world, name, sent: sent, ContentHint(length: length))
+      world.server.answer(World.host + sent, answer(body, nil, coding: "x-gzip"))
+      let problems = try world.run().problems
+      #expect(problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]), "\(sent) \(problems)")
     }
   }
 

@@ -64,6 +64,23 @@ import Testing
     }
   }
 
+  /// They concern no file, and least of all the one above them.
+  @Test(arguments: ["\n", "\r\n"]) func blankLinesOfHashdeepAreNothing(_ end: String) {
+    let (head, row) = (["%%%% HASHDEEP-1.0", "%%%% size,md5,filename"], "1,\(Self.md5),")
+    for lines in [
+      [row + "a", "", row + "b"], [row + "a", row + "b", ""], ["", row + "a", " ", "", row + "b", "", "\t"],
+      [row + "a", row + "b", "\u{1A}"],
+    ] {
+      let text = (head + lines).joined(separator: end)
+      for text in [text + end, text.hasSuffix(row + "b") ? text + end : text] {
+        let outcome = parse(text)
+        #expect(outcome.names == ["a", "b"] && outcome.codes.isEmpty, "\(lines)")
+        #expect(outcome.end == FeedEnd(format: "hashdeep list", isComplete: true), "\(lines)")
+        #expect(outcome.entries.allSatisfy { !$0.mayBeCut })
+      }
+    }
+  }
+
   @Test func refusesRowsOfHashdeep() {
     let head = "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n"
     let outcome = parse(

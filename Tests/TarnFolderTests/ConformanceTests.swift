@@ -128,6 +128,16 @@ import Testing
     #expect(try world.port.partials().isEmpty)
   }
 
+  @Test(arguments: Adapter.allCases) func aPartialFileTellsItsFirstBytes(_ adapter: Adapter) throws {
+    let world = try adapter.make()
+    let partial = try world.port.makePartial()
+    #expect(partial.opening(most: 10).isEmpty)
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    try partial.append(bytes("12345"))
+    #expect(partial.opening(most: 10) == bytes("12345"))
+    #expect(partial.opening(most: 3) == bytes("123"))
+  }
+
   @Test(arguments: Adapter.allCases) func withoutADigestSHA256IsComputed(_ adapter: Adapter) throws {
     let world = try adapter.make()
     let partial = try world.port.makePartial()

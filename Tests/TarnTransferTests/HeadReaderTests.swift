@@ -71,6 +71,20 @@ import Testing
     #expect(head.isFramed == isFramed)
   }
 
+  /// UTF-8 stays as it is, and the bytes of other code pages are encoded. What has control characters is not followed.
+  @Test(
+    arguments: [
+      (Array("/ok/".utf8) + [0xE9], "/ok/%E9"), (Array("/a%20".utf8) + [0xFC, 0x2F, 0xFF], "/a%20%FC/%FF"),
+      (Array("/ok/\u{E9}".utf8), "/ok/\u{E9}"), (Array("/ok/".utf8) + [0xE9, 0x07], nil),
+    ] as [([UInt8], String?)]) func theBytesOfALocationAreFollowed(_ sent: [UInt8], _ location: String?)
+  {
+    var reader = HeadReader(url: "u")
+    for line in [Array("HTTP/1.1 302 Found\r\n".utf8), Array("Location: ".utf8) + sent + [0x0D, 0x0A]] {
+      _ = line.withUnsafeBytes { reader.read($0, now: Timestamp(nanoseconds: 0)) }
+    }
+    #expect(reader.location == location)
+  }
+
   @Test func headersThatWouldBeTwoAreNotSent() {
     var settings = NetworkSettings()
     settings.headers = ["X-One: 1", "X-Two: 2\r\nX-Three: 3", "X-Four: \u{7F}"]

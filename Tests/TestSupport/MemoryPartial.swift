@@ -28,6 +28,8 @@ package final class MemoryPartial: PartialFile, @unchecked Sendable {
 
   package var length: UInt64 { folder.reading { _ in UInt64(file.bytes.count) } }
 
+  package func opening(most: Int) -> [UInt8] { folder.reading { _ in Array(file.bytes.prefix(most)) } }
+
   package func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 {
     try folder.withState { state throws(FolderFailure) in
       try state.run(.begin)

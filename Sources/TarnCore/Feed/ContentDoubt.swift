@@ -161,7 +161,7 @@ package struct ContentDoubt: Sendable {
     guard !bytes.isEmpty else { return nil }
     if let coding {
       let isPage = !mayBePage && Self.isHTML(contentType)
-      guard !isPage, isOwn(coding, bytes) else {
+      guard !isPage, isOwn(coding, bytes, size: size) else {
         return FolderFailure(
           .contentMismatch,
           "\(Self.came(contentType)) in the coding \(Printable.escape(coding)) came, which is not the file's own"
@@ -185,29 +185,41 @@ package struct ContentDoubt: Sendable {
       .contentMismatch, "\(what) came, and no .\(Printable.escape(ending)) file begins so")
   }
 
-  /// Returns whether a body in this coding is the file as it is. What is beside a compressed file is not compressed, unless its ending
-  /// is not known: `a.gz.1`.
-  private func isOwn(_ coding: String, _ bytes: [UInt8]) -> Bool {
+  /// Returns whether a body in this coding is the file as it is. Servers that label `a.gz` so label each name with such a part.
+  ///
+  /// - Parameter size: the size of the body; `nil` while more may follow.
+  private func isOwn(_ coding: String, _ bytes: [UInt8], size: UInt64?) -> Bool {
+    // No part of a name explains the coding: the body was compressed on the way.
     guard FileSignature.fits(coding: coding, bytes, [endings, sent]) else { return false }
+    // `bin` may be Tarn's own word.
+    let ending = isEnclosure && ending == "bin" ? sent.first ?? ending : ending
+    // `a.tar.gz` is compressed.
     if FileSignature.isPacked([[ending]]) { return true }
+    // The author of the feed counted the bytes as they are. That is told at the end.
+    if let length = hint.length, size ?? length == length { return true }
+    // `a.tar.gz.sha256` and `a.gz.html` are texts.
     let isOfText =
       Self.digestEndings.contains(ending) || Self.textEndings.contains(ending)
       || Self.madeEndings.contains(ending) || Self.plainEndings.contains(ending) && ending != "torrent"
     if isOfText { return Opening(bytes).isText }
-    let isKnown =
-      Self.isOfBytes(ending) || Self.plainEndings.contains(ending) || Self.signatureEndings.contains(ending)
-      || Self.besideEndings.contains(ending)
-    return !isKnown || !FileSignature.isPacked(bytes: bytes)
+    // `a.tar.gz.sig` and `a.gz.pdf` are not compressed.
+    let isNeverPacked =
+      Self.binaryEndings.contains(ending) || Self.plainEndings.contains(ending)
+      || Self.signatureEndings.contains(ending) || Self.besideEndings.contains(ending)
+    // `a.tar.gz.001` and `initrd.gz.img` may be.
+    return !isNeverPacked || !FileSignature.isPacked(bytes: bytes)
   }
 
   /// Returns why a body of this size is not the file; `nil` when it may be.
   ///
   /// - Parameters:
-  ///   - opening: the first bytes of the body; empty where an earlier exchange brought them.
-  ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called for texts only.
+  ///   - opening: the first bytes of the body; empty where they cannot be read.
+  ///   - isStored: true where the answer has an ETag or a Last-Modified.
+  ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called only where a text, or
+  ///     nothing, came that is not stored.
   package func doubt(
     size: UInt64, opening: some Collection<UInt8>, contentType: String?, coding: String? = nil,
-    before: () -> [UInt8]? = { nil }
+    isStored: Bool = false, before: () -> [UInt8]? = { nil }
   ) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
@@ -217,7 +229,7 @@ package struct ContentDoubt: Sendable {
     }
     return doubt(beginning: opening, contentType, coding, size: size)
       ?? (doubt(ofDeclared: size, opening, contentType)
-      ?? doubt(replacing: size, opening, contentType, before))
+      ?? (isStored ? nil : doubt(replacing: size, opening, contentType, before)))
       .map { FolderFailure(.contentMismatch, $0) }
   }
 
@@ -328,16 +340,13 @@ package struct ContentDoubt: Sendable {
     return Self.isOfBytes(inner) && !Self.mixedEndings.contains(inner)
   }
 
-  /// True for a name that stands for bytes, of which there are a few texts as well.
-  private var isMixed: Bool { Self.mixedEndings.contains(ending) && ending != "ts" }
-
   private var isOfUnknownEnding: Bool {
     guard case .nothing = declared, mayBePage else { return false }
     return !ending.isEmpty && !Self.madeEndings.contains(ending)
   }
 
   /// Returns why a text, or nothing, does not replace a larger file whose bytes are no text. Where those are not known, the name tells.
-  /// The records of firmware in letters are told by their first bytes.
+  /// A server makes its errors as it is asked, without an ETag and a Last-Modified. A file that it stores has one of them.
   private func doubt(
     replacing size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?,
     _ before: () -> [UInt8]?
@@ -348,12 +357,14 @@ package struct ContentDoubt: Sendable {
     case .media, .binary, .digest, .signature, .text: return nil
     }
     let came = Opening(opening)
-    let mayBeFile = hasMagic(came) || came.isRecords || came.kind != nil || isWantedDrawing(came, contentType)
-    guard size == 0 || !opening.isEmpty && came.isText && !came.isScript && !mayBeFile else { return nil }
+    let mayBeFile = hasMagic(came) || came.kind != nil || isWantedDrawing(came, contentType)
+    guard size == 0 || !opening.isEmpty && came.isText && !mayBeFile else { return nil }
     guard before().map({ !Opening($0).isText }) ?? isNamedBinary else { return nil }
     let what = size == 0 ? "nothing" : Self.came(contentType, isText: true)
-    return
+    let why =
       "\(what) (\(Units.count(size, "byte"))) came in the place of \(Units.count(earlier, "byte")) that are no text"
+    // What is deleted in a window stays deleted.
+    return isEnclosure ? why : "\(why); delete the local file, and the next pass takes what comes"
   }
 
   /// Returns whether it is a drawing in SVG, which a recording or a document never is.
@@ -372,7 +383,7 @@ package struct ContentDoubt: Sendable {
   private func isPackedByType(_ contentType: String?) -> Bool {
     if isPacked, ending.isEmpty { return true }
     let came = Self.mediaType(contentType)
-    let isUnpacked = came.hasPrefix("text/") && came != "text/plain" && came != "text/html"
+    let isUnpacked = Self.isOfText(came) && came != "text/plain" && came != "text/html"
     return isEnclosure && hint.mediaType.map(Self.isPackedType) == true && !isUnpacked
       && (ending == "bin" || Self.packedEndings.contains(ending))
   }
@@ -428,8 +439,7 @@ package struct ContentDoubt: Sendable {
     return switch declared {
     case .media, .binary: false
     case .text, .digest, .signature: hint.length == nil
-    case .other: hint.length == nil && !isEnclosure && (earlier ?? 0 == 0 || !isNamedBinary && !isMixed)
-    case .nothing: hint.length == nil && !isEnclosure
+    case .other, .nothing: hint.length == nil && !isEnclosure
     }
   }
 
@@ -454,7 +464,7 @@ extension ContentDoubt {
   /// The endings of pages, and of scripts that may create pages.
   private static let madeEndings = programEndings.union(["html", "htm", "xhtml", "pl", "py"])
 
-  /// The endings of texts that no server shows as a page.
+  /// The endings of texts, and of torrents, which are mostly letters: no server shows them as a page.
   private static let plainEndings: Set<String> = [
     "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
     "kml", "nfo", "conf", "ini", "toml", "yaml", "yml", "svg", "xml", "rss", "atom",
@@ -500,10 +510,9 @@ extension ContentDoubt {
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
     // Some servers' tables of endings call a TypeScript file this.
     if text == "video/mp2t" { return .other }
-    // And they call a batch file of DOS a program.
-    if ["bat", "cmd"].contains(ending) { return .text }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
-    if isTold, binaryTypes.contains(text) { return .binary }
+    // And they call a batch file of DOS a program.
+    if isTold, binaryTypes.contains(text) { return ["bat", "cmd"].contains(ending) ? .other : .binary }
     if textEndings.contains(ending) || isNamedAsText(entry) || hasPageInside(entry) { return .text }
     if binaryEndings.contains(ending) { return .binary }
     return isTold || otherEndings.contains(ending) ? .other : .nothing
@@ -526,7 +535,7 @@ extension ContentDoubt {
     let ends = [
       "xml", "json", "mpegurl", "m3u", "m3u8", "pls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx",
       "ms-wmx", "realaudio", "realaudio-plugin", "javascript", "yaml", "anymap", "bitmap", "graymap",
-      "pixmap", "xbm", "xpm", "dxf", "metalink",
+      "pixmap", "xbm", "xpm", "dxf", "metalink", "csound",
     ]
     return type.hasPrefix("text/") || ends.contains { type.hasSuffix($0) }
   }
@@ -563,14 +572,16 @@ extension ContentDoubt {
     ])
 
   private static let pictureEndings: Set<String> = [
-    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff",
+    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff", "jfif", "jpe", "jp2", "jxl",
+    "heif", "dib", "tga", "dng", "cr2",
   ]
 
   /// `au` is none: it ends the names of hosts and zones in Australia. The feed's type tells a recording.
   private static let recordingEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts", "spx", "amr", "awb",
-    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc",
+    "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc", "m1v",
+    "rmvb", "rm", "ra", "ogm", "mpc", "snd", "s3m", "xm",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
@@ -617,6 +628,8 @@ extension ContentDoubt {
     "hdf", "hdf5", "grib", "grib2", "grb2", "laz", "pcap", "pcapng", "pyc", "dylib", "sys", "ko", "elf",
     "swf",
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",
+    // Outside of a window they may be TypeScript, and lead to a recording.
+    "mts", "asf",
   ])
 
   /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers, scenes,

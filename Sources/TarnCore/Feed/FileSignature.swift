@@ -58,7 +58,9 @@ package enum FileSignature {
     bytes(.archive, [0xC7, 0x71]), bytes(.archive, [0x71, 0xC7]),
     text(.recording, "ID3"), text(.recording, "FLV"), text(.recording, "MAC "), text(.recording, "wvPK"),
     text(.recording, "caff"), text(.recording, "DSD "), text(.recording, "TTA1"), text(.recording, ".snd"),
-    text(.recording, "G@"),
+    text(.recording, "G@"), text(.recording, "MPCK"), text(.recording, "MP+"), text(.recording, ".RMF"),
+    text(.recording, "Extended Module: "), text(.recording, "SCRM", at: 44),
+    bytes(.recording, [0x2E, 0x72, 0x61, 0xFD]),
     text(.recording, "APETAGEX"), text(.recording, "ADIF"), text(.recording, "moov", at: 4),
     text(.recording, "mdat", at: 4), text(.recording, "free", at: 4), text(.recording, "skip", at: 4),
     text(.recording, "wide", at: 4), bytes(.recording, [0x00, 0x00, 0x01]), text(.program, "MZ"),
@@ -139,6 +141,8 @@ extension FileSignature {
     "qcow2": [[0x51, 0x46, 0x49, 0xFB]], "zim": [[0x5A, 0x49, 0x4D, 0x04]], "parquet": [[0x50, 0x41, 0x52]],
     "wasm": [[0x00, 0x61, 0x73, 0x6D]], "woff": [[0x77, 0x4F, 0x46]], "woff2": [[0x77, 0x4F, 0x46]],
     "psd": [[0x38, 0x42, 0x50]], "npy": [[0x93, 0x4E, 0x55, 0x4D]],
+    // A dictionary, and the length of its first key.
+    "torrent": (UInt8(ascii: "0")...UInt8(ascii: "9")).map { [UInt8(ascii: "d"), $0] },
   ]
 
   /// The endings of archives, of what is packed as one, and of programs that may be one. An archive of another kind under such a name is

@@ -78,19 +78,31 @@ struct Opening {
   /// True for the line that names the program to run a script.
   var isScript: Bool { text.starts(with: "#!".utf8) }
 
-  /// True for bytes in letters: records of Intel or Motorola, an address of TI-TXT, Base64, or the settings of a boot loader.
+  /// True for bytes in letters, by the first line that is no comment. It is a record of Intel or Motorola, or an address of TI-TXT.
+  /// Or it is one of several settings of a boot loader, or of several lines of Base64: an error of a server has one such line.
   var isRecords: Bool {
-    let line = text.prefix { $0 != 0x0A && $0 != 0x0D }
+    let lines = text.split { $0 == 0x0A || $0 == 0x0D }
+    guard let line = lines.first(where: { $0.first != UInt8(ascii: "#") }) else { return false }
     let rest = line.dropFirst()
     func isHex(_ bytes: ArraySlice<UInt8>) -> Bool { bytes.allSatisfy { $0.hexDigitValue != nil } }
-    if line.first == UInt8(ascii: "#") { return true }
     if line.first == UInt8(ascii: "@"), !rest.isEmpty, isHex(rest) { return true }
     let isOfRecords = line.first == UInt8(ascii: ":") || line.first == UInt8(ascii: "S")
     if isOfRecords, rest.count >= 8, isHex(rest.prefix(8)) { return true }
+    // A line of Base64 that ends with `=` looks like a setting, too.
+    if Self.isSetting(line), lines.count(where: Self.isSetting) > 1 { return true }
+    return Self.isBase64(line) && lines.count(where: Self.isBase64) > 1
+  }
+
+  /// Returns whether a line is `name=value`, and no form such as `error=x&description=y`.
+  private static func isSetting(_ line: ArraySlice<UInt8>) -> Bool {
     let name = line.prefix { $0.isASCIIDigit || $0.isASCIILetter || $0 == UInt8(ascii: "_") }
-    if !name.isEmpty, line.dropFirst(name.count).first == UInt8(ascii: "=") { return true }
-    // A message of one word has no digits.
-    return line.count >= 24 && line.contains(where: \.isASCIIDigit)
+    return !name.isEmpty && line.dropFirst(name.count).first == UInt8(ascii: "=")
+      && !line.contains(UInt8(ascii: "&"))
+  }
+
+  /// Returns whether a line is one long word with a digit.
+  private static func isBase64(_ line: ArraySlice<UInt8>) -> Bool {
+    line.count >= 24 && line.contains(where: \.isASCIIDigit)
       && line.allSatisfy { $0.isASCIIDigit || $0.isASCIILetter || "+/=".utf8.contains($0) }
   }
 

@@ -129,6 +129,8 @@ package protocol PartialFile: AnyObject, Sendable {
   var name: String { get }
   /// Bytes written so far.
   var length: UInt64 { get }
+  /// Returns at most so many of its first bytes; empty where they cannot be read.
+  func opening(most: Int) -> [UInt8]
   /// Restarts the contents: keeps the first `keep` bytes (read again and hashed), drops the rest, and reserves room for
   /// `check.size`.
   ///
@@ -163,10 +165,6 @@ package protocol PartialFile: AnyObject, Sendable {
   func close()
   /// Closes and removes the file.
   func discard()
-}
-
-extension TransferFolder {
-  package func opening(of path: RelativePath, most: Int) -> [UInt8]? { nil }
 }
 
 extension FolderPort {

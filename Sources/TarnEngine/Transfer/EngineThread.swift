@@ -600,11 +600,9 @@ final class EngineThread {
 
   /// Checks a file whose bytes are all at hand.
   private func seal(_ id: UInt64) throws {
-    guard let job = jobs[id], let partial = job.partial else { return }
-    let (entry, known, post) = (job.entry, job.attempts.known, post)
-    try openWorkshop().lanes.submit(lane: job.lane) {
-      post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known), received: 0))
-    }
+    guard let job = jobs[id], let check = FileReceiver.check(of: job) else { return }
+    let post = post
+    try openWorkshop().lanes.submit(lane: job.lane) { post(.ended(id, check(), received: 0)) }
   }
 
   private func publish(_ id: UInt64) throws {

@@ -97,9 +97,7 @@ final class FileReceiver: DownloadReceiver {
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
     check = job.check
-    // What a user wrote in its place tells nothing of the file.
-    let isRecorded = job.action.kind == .update || job.action.kind == .revalidate
-    doubt = ContentDoubt(job.entry, replacing: isRecorded ? job.action.present?.size : nil)
+    doubt = job.doubt
     url = job.attempts.url
     rung = job.attempts.rung
     self.context = context
@@ -450,12 +448,9 @@ final class FileReceiver: DownloadReceiver {
           "it has \(Units.count(partial.length, "byte")), and its header says \(Units.grouped(total))"
         return .folder(FolderFailure(.sizeMismatch, message), partial, nil)
       }
-      if let doubt = doubt?.doubt(
-        size: partial.length, opening: state.opening, contentType: head.contentType,
-        coding: head.contentEncoding,
-        before: { context.client.folder.opening(of: entry.path, most: ContentDoubt.opening) })
-      {
-        return .folder(doubt, partial, nil)
+      let folder = context.client.folder
+      if let failure = doubt?.doubt(partial, opening: state.opening, entry, in: folder, head, state.known) {
+        return .folder(failure, partial, nil)
       }
       let end = Self.seal(partial, entry, head: head, known: state.known)
       guard case .folder(let failure, let partial, let known) = end else { return end }
@@ -531,6 +526,19 @@ final class FileReceiver: DownloadReceiver {
     return try partial.seal(modified: modified)
   }
 
+  /// Returns the check of a file whose bytes are all at hand, to be run on a lane; `nil` where there is no such file.
+  static func check(of job: Job) -> (@Sendable () -> JobEnd)? {
+    guard let partial = job.partial else { return nil }
+    let (entry, doubt, known) = (job.entry, job.doubt, job.attempts.known)
+    let folder = job.submission.client.folder
+    return {
+      if let failure = doubt?.doubt(partial, opening: [], entry, in: folder, nil, known) {
+        return .folder(failure, partial, nil)
+      }
+      return seal(partial, entry, head: nil, known: known)
+    }
+  }
+
   /// Checks a file that has all of its bytes. Runs on a lane.
   ///
   /// - Parameter known: the knowledge about the bytes. Those before a wrong piece are good.
@@ -546,5 +554,24 @@ final class FileReceiver: DownloadReceiver {
       }
       return .folder(error, partial, error.code == .pieceMismatch ? Self.known(known, of: partial) : nil)
     }
+  }
+}
+
+extension ContentDoubt {
+  /// Returns why a file that has all of its bytes is not that of the feed; `nil` when it may be.
+  ///
+  /// - Parameters:
+  ///   - opening: the first bytes; empty where this exchange did not bring them, and they are read from the file.
+  ///   - head: the head of the answer that brought the last bytes; `nil` when they were at hand.
+  ///   - known: the knowledge about the bytes.
+  fileprivate func doubt(
+    _ partial: any PartialFile, opening: [UInt8], _ entry: Entry, in folder: any TransferFolder,
+    _ head: ResponseHead?, _ known: ResumeLadder.Known?
+  ) -> FolderFailure? {
+    let (etag, date) = head.map { ($0.etag, $0.lastModified) } ?? (known?.etag, known?.lastModified)
+    return doubt(
+      size: partial.length, opening: opening.isEmpty ? partial.opening(most: Self.opening) : opening,
+      contentType: head?.contentType, coding: head?.contentEncoding, isStored: etag != nil || date != nil,
+      before: { folder.opening(of: entry.path, most: Self.opening) })
   }
 }

@@ -72,6 +72,12 @@ final class Job {
 
   var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
 
+  /// The doubt about its bytes. What a user wrote in its place tells nothing of the file.
+  var doubt: ContentDoubt? {
+    let isRecorded = action.kind == .update || action.kind == .revalidate
+    return ContentDoubt(entry, replacing: isRecorded ? action.present?.size : nil)
+  }
+
   /// True when the file in place is as Tarn placed it.
   var displacesOwn: Bool {
     (action.kind == .update || action.kind == .revalidate) && action.row?.isAdopted == false

@@ -15,7 +15,10 @@ struct HashdeepList: FeedFormat {
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var reading = HashdeepReading(context: context)
     while let (raw, isEnded) = try input.readLine() {
-      try reading.read(ListedFile.withoutReturns(raw), number: input.line, isEnded: isEnded, sink: sink)
+      let line = ListedFile.withoutReturns(raw)
+      // No name goes on with a blank line, and DOS ends a text with Ctrl-Z.
+      if line.allSatisfy({ isBlank($0) || $0 == 0x1A }) { continue }
+      try reading.read(line, number: input.line, isEnded: isEnded, sink: sink)
       if !isEnded { reading.noteCut(at: input.line) }
     }
     try reading.flush(to: sink)
@@ -77,7 +80,7 @@ private struct HashdeepReading {
     } else if let row = row(line) {
       try flush(to: sink)
       pending = row
-    } else if !isEnded, !line.allSatisfy(isBlank) {
+    } else if !isEnded {
       // It is the beginning of a row rather than the rest of a name.
       throw FeedFailure(
         code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
@@ -85,7 +88,7 @@ private struct HashdeepReading {
       pending?.name.append(0x0A)
       pending?.name += line
       note("line \(number) is not understood")
-    } else if !line.allSatisfy(isBlank) {
+    } else {
       try flush(to: sink)
       try sink(
         Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is not a row of the list"))

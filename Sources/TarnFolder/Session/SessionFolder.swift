@@ -426,6 +426,8 @@ package final class SessionFolder: Sendable {
     {
       nil
     }
+    /// Returns `nil`: of what a task replaces, only the name is judged.
+    func opening(of path: RelativePath, most: Int) -> [UInt8]? { nil }
     func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64 {
       try session.destination(task).flatMap { destination throws(FolderFailure) in
         try FileStat.at(destination.directory, cString(name))?.allocated

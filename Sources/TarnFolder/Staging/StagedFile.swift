@@ -82,6 +82,11 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package var length: UInt64 { shared.withLock { $0.length } }
 
+  package func opening(most: Int) -> [UInt8] {
+    guard let file = try? opened() else { return [] }
+    return readOpening(file, most: most) ?? []
+  }
+
   /// The name of the file in messages.
   var label: [UInt8] { Array(shown.utf8) }
 
