@@ -41,9 +41,12 @@ import Testing
     defer { place.end() }
     #expect(try place.tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
     #expect(try place.tarn("status", "--check", "sub/file", from: "m").status == 0)
-    let check = try place.tarn("status", "--check", address, from: "m")
-    #expect(check.status == 3 && check.output.hasPrefix("unknown: "), "\(check)")
-    #expect(try place.tarn("status", address, from: "m").status == 73)
+    for options in [["--check"], []] {
+      let outcome = try place.tarn(["status"] + options + [address], from: "m")
+      #expect(outcome.status == 64 && outcome.errors.contains("is a feed, not a mirror"), "\(outcome)")
+    }
+    let nagios = try place.tarn("status", "--check", "--format", "nagios", address, from: "m")
+    #expect(nagios.status == 3 && nagios.output.hasPrefix("TARN UNKNOWN: "), "\(nagios)")
   }
 
   private func settings(_ feed: String) throws {

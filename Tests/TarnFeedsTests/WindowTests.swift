@@ -73,16 +73,11 @@ import Testing
     #expect(files[1...].allSatisfy { $0.length == nil && $0.date == nil })
   }
 
-  /// Feeds that are written by hand, and by programs that fold their lines. In an attribute XML itself makes a blank of a line break
-  /// that is not written as a reference.
+  /// Feeds that are written by hand, and by programs that fold their lines. XML itself makes blanks of line breaks inside an attribute.
   @Test func lineBreaksInAURLAreNoneOfIt() {
     let url = "https://a.example/shows/one.mp3"
-    for written in [
-      "\n  https://a.example/shows/one.mp3\n", "https://a.example/&#13;&#10;&#9;shows/one&#xA;.mp3",
-    ] {
-      let files = parse(Self.item("<guid>1</guid><enclosure url=\"\(written)\" length=\"7\"/>")).enclosures
-      #expect(files.map(\.sources) == [[Source(url: url)]], "\(written)")
-    }
+    let folded = "<guid>1</guid><enclosure url=\"\n  \(url)\n\" length=\"7\"/>"
+    #expect(parse(Self.item(folded)).enclosures.map(\.sources) == [[Source(url: url)]])
     let json = parse(
       #"{"version":"https://jsonfeed.org/version/1","items":[{"id":"a","attachments":"#
         + #"[{"url":"https://a.example/\n\tshows/one.mp3\r\n"}]}]}"#)
