@@ -43,7 +43,7 @@ import Testing
     #expect(try place.tarn("status", "--check", "sub/file", from: "m").status == 0)
     for options in [["--check"], []] {
       let outcome = try place.tarn(["status"] + options + [address], from: "m")
-      #expect(outcome.status == 64 && outcome.errors.contains("is a feed, not a mirror"), "\(outcome)")
+      #expect(outcome.status == 64 && outcome.messages.contains("is a feed, not a mirror"), "\(outcome)")
     }
     let nagios = try place.tarn("status", "--check", "--format", "nagios", address, from: "m")
     #expect(nagios.status == 3 && nagios.output.hasPrefix("TARN UNKNOWN: "), "\(nagios)")

@@ -301,7 +301,7 @@ struct Attempts {
     case .digestMismatch, .sizeMismatch, .contentMismatch:
       discard()
       // It included bytes of an earlier attempt, which may be the wrong ones.
-      if Self.hasKept(before), failure.code != .contentMismatch { return restart(hadKept: true) }
+      if Self.hasKept(before) { return restart(hadKept: true) }
     case .pieceMismatch:
       // The bad piece began before the bytes of this source, so bytes of an earlier attempt may be wrong.
       if failure.goodPrefix ?? .max < before?.kept ?? 0, restarts < Self.mostRestarts {
