@@ -83,6 +83,7 @@ import Testing
   @Test func aListMayHaveTextsUnderEndingsOfRecordings() throws {
     for (name, text) in [
       ("a.mts", "export const a = 1;\n"), ("a.asf", "[Reference]\nRef1=http://a.example/\n"),
+      ("Tweak.xm", "%hook Class\n"), ("a.ra", "rtsp://a.example/a.ra\n"), ("a.mpc", "id=MagickCache\n"),
     ] {
       for count in [1, 90] {
         let world = world()
@@ -259,7 +260,7 @@ import Testing
       ("a.sys", "FILES = 30\r\n"), ("a.hdf", "NCSA text\n"), ("a.bin", "@0000\n12 34 56 78\n"),
       ("a.bin", "YWJjZGVmZ2hpamtsbW5vcA==\nZGVmZ2hpamtsbW5vcHFyc3R1\n"),
       ("a.img", "# u-boot\narch=arm\nbootcmd=run x && run y\nbaudrate=115200\n"),
-      ("a.img", "bootcmd=run x\r\nbaudrate=115200\r\n"),
+      ("a.img", "bootcmd=run x\r\nbaudrate=115200\r\n"), ("a.img", "a=run x && run y\nb=1\n"),
       ("a.bin", "# dump\n:10010000214601360121470136007EFE09D2190140\n"),
       ("a.bin", "S00F000068656C6C6F202020202000003C\r\n"),
     ] {
@@ -418,11 +419,32 @@ import Testing
       #expect(first.isInSync, "\(name) \(first.problems)")
       add(world, name, listing: "2")
       var stored = answer(body.bytes, type)
-      if isTagged { stored.etag = "\"2\"" } else { stored.lastModified = world.clock.time }
+      if isTagged { stored.etag = "\"2\"" }
+      if !isTagged {
+        (stored.lastModified, stored.sent) = (
+          Timestamp(nanoseconds: 1_000_000_000_000), Timestamp(nanoseconds: 2_000_000_000_000)
+        )
+      }
       world.server.answer(World.host + name, stored)
       let report = try world.run()
       #expect(report.isInSync, "\(name) \(report.problems)")
       #expect(world.text(name) == body)
+    }
+  }
+
+  /// Programs that make what they are asked for give a weak ETag, or the time at which they made it.
+  @Test func whatAProgramMadeIsNotStored() throws {
+    let now = Timestamp(nanoseconds: 2_000_000_000_000)
+    for (etag, modified) in [("W/\"25-abc\"", nil), (nil, now), (nil, nil)] as [(String?, Timestamp?)] {
+      let world = world()
+      add(world, "a.img", listing: "1")
+      world.server.answer(World.host + "a.img", answer(Self.blob, Self.typed))
+      #expect(try world.run().isInSync)
+      add(world, "a.img", listing: "2")
+      var made = answer("Too many requests\n".bytes, "text/plain")
+      (made.etag, made.lastModified, made.sent) = (etag, modified, now)
+      world.server.answer(World.host + "a.img", made)
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
     }
   }
 

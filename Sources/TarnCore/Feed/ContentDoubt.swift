@@ -214,7 +214,7 @@ package struct ContentDoubt: Sendable {
   ///
   /// - Parameters:
   ///   - opening: the first bytes of the body; empty where they cannot be read.
-  ///   - isStored: true where the answer has an ETag or a Last-Modified.
+  ///   - isStored: true where the answer has a strong ETag or Last-Modified, which programs seldom make.
   ///   - before: returns the first bytes of the file that it replaces; `nil` where they are not known. Called only where a text, or
   ///     nothing, came that is not stored.
   package func doubt(
@@ -346,7 +346,7 @@ package struct ContentDoubt: Sendable {
   }
 
   /// Returns why a text, or nothing, does not replace a larger file whose bytes are no text. Where those are not known, the name tells.
-  /// A server makes its errors as it is asked, without an ETag and a Last-Modified. A file that it stores has one of them.
+  /// A server makes its errors as it is asked, without a strong ETag and Last-Modified. A file that it stores has one of them.
   private func doubt(
     replacing size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?,
     _ before: () -> [UInt8]?
@@ -383,7 +383,10 @@ package struct ContentDoubt: Sendable {
   private func isPackedByType(_ contentType: String?) -> Bool {
     if isPacked, ending.isEmpty { return true }
     let came = Self.mediaType(contentType)
-    let isUnpacked = Self.isOfText(came) && came != "text/plain" && came != "text/html"
+    let isText = came.hasPrefix("text/") && came != "text/plain" && came != "text/html"
+    // JSON and XML may be an error as well.
+    let isUnpacked =
+      isText || Self.isOfText(came) && sent.dropFirst().first.map(Self.textEndings.contains) == true
     return isEnclosure && hint.mediaType.map(Self.isPackedType) == true && !isUnpacked
       && (ending == "bin" || Self.packedEndings.contains(ending))
   }
@@ -466,7 +469,8 @@ extension ContentDoubt {
 
   /// The endings of texts, and of torrents, which are mostly letters: no server shows them as a page.
   private static let plainEndings: Set<String> = [
-    "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
+    "txt", "json", "jsonl", "ndjson", "csv", "tsv", "csd", "sco", "torrent", "m3u", "m3u8", "pls", "srt",
+    "vtt", "gpx",
     "kml", "nfo", "conf", "ini", "toml", "yaml", "yml", "svg", "xml", "rss", "atom",
   ]
 
@@ -581,7 +585,7 @@ extension ContentDoubt {
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts", "spx", "amr", "awb",
     "mka", "wv", "ape", "aax", "weba", "f4v", "3g2", "m4r", "caf", "tta", "dsf", "mp2", "mpga", "aifc", "m1v",
-    "rmvb", "rm", "ra", "ogm", "mpc", "snd", "s3m", "xm",
+    "rmvb", "ogm",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
@@ -598,7 +602,7 @@ extension ContentDoubt {
 
   /// The endings of texts, whatever length the feed gives.
   private static let textEndings: Set<String> = [
-    "txt", "text", "md", "rst", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
+    "txt", "text", "md", "rst", "vtt", "srt", "json", "geojson", "jsonl", "ndjson", "xml", "rss", "atom",
     "gpx",
     "kml", "svg", "csv", "tsv", "log", "nfo", "mht", "hta", "m3u", "m3u8", "pls", "sh", "conf", "ini", "toml",
     "yaml", "yml", "css", "js",
@@ -628,8 +632,8 @@ extension ContentDoubt {
     "hdf", "hdf5", "grib", "grib2", "grb2", "laz", "pcap", "pcapng", "pyc", "dylib", "sys", "ko", "elf",
     "swf",
     "feather", "arrow", "avro", "orc", "bam", "cram", "tflite", "vob", "m2t", "ipk", "cpio",
-    // Outside of a window they may be TypeScript, and lead to a recording.
-    "mts", "asf",
+    // Outside of a window they may be TypeScript or another source, lead to a recording, or be compressed.
+    "mts", "asf", "rm", "ra", "mpc", "snd", "s3m", "xm",
   ])
 
   /// Of these endings, those whose files may be texts as well: linker scripts, TypeScript, G-code, snapshots, installers, scenes,

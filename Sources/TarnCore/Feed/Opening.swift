@@ -95,9 +95,11 @@ struct Opening {
 
   /// Returns whether a line is `name=value`, and no form such as `error=x&description=y`.
   private static func isSetting(_ line: ArraySlice<UInt8>) -> Bool {
-    let name = line.prefix { $0.isASCIIDigit || $0.isASCIILetter || $0 == UInt8(ascii: "_") }
-    return !name.isEmpty && line.dropFirst(name.count).first == UInt8(ascii: "=")
-      && !line.contains(UInt8(ascii: "&"))
+    func isNamed(_ piece: ArraySlice<UInt8>) -> Bool {
+      let name = piece.prefix { $0.isASCIIDigit || $0.isASCIILetter || $0 == UInt8(ascii: "_") }
+      return !name.isEmpty && piece.dropFirst(name.count).first == UInt8(ascii: "=")
+    }
+    return isNamed(line) && !line.split(separator: UInt8(ascii: "&")).dropFirst().contains(where: isNamed)
   }
 
   /// Returns whether a line is one long word with a digit.

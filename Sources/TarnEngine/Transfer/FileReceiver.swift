@@ -568,10 +568,10 @@ extension ContentDoubt {
     _ partial: any PartialFile, opening: [UInt8], _ entry: Entry, in folder: any TransferFolder,
     _ head: ResponseHead?, _ known: ResumeLadder.Known?
   ) -> FolderFailure? {
-    let (etag, date) = head.map { ($0.etag, $0.lastModified) } ?? (known?.etag, known?.lastModified)
-    return doubt(
+    doubt(
       size: partial.length, opening: opening.isEmpty ? partial.opening(most: Self.opening) : opening,
-      contentType: head?.contentType, coding: head?.contentEncoding, isStored: etag != nil || date != nil,
+      contentType: head?.contentType, coding: head?.contentEncoding,
+      isStored: known?.etag != nil || known?.lastModified != nil,
       before: { folder.opening(of: entry.path, most: Self.opening) })
   }
 }
