@@ -307,7 +307,7 @@ final class FileReceiver: DownloadReceiver {
       let told = state.withLock { ResumeLadder.total(head, known: $0.known, url: url) }
       let total = check.size ?? told ?? head.contentLength
       let known = ResumeLadder.Known(
-        kept: 0, url: url, answered: ResumeLadder.withoutQuery(head.url), etag: head.strongETag,
+        kept: 0, url: url, answered: head.url, etag: head.strongETag,
         lastModified: head.strongLastModified, total: total, digestDecides: check.digest != nil)
       state.withLock { $0.known = known }
       markOpened(partial)

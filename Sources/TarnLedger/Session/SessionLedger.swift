@@ -599,7 +599,7 @@ package final class SessionLedger: TransferLedger {
       let response = try Self.response(row.path.task, connection)
     else { return nil }
     return FileOrigin(
-      url: response.redirects?.first ?? response.url, answered: ResumeLadder.withoutQuery(response.url),
+      url: response.redirects?.first ?? response.url, answered: response.url,
       etag: row.etag, lastModified: row.lastModified)
   }
 
