@@ -505,6 +505,23 @@ import Testing
     #expect(world.ledger.contents.partials.isEmpty)
   }
 
+  /// The next partial file would be taken for the one that the row is about.
+  @Test func theRowGoesWithBytesThatAreWrong() throws {
+    let world = World(hashing: QuickHashing())
+    world.rushes = true
+    world.policy.retries = 0
+    let text = String(repeating: "0123456789abcdef", count: 20_000)
+    let url = World.host + "a"
+    world.want("a", text)
+    world.server.answer(url, Server.broken(text, after: 50_000, etag: "\"1\""))
+    #expect(try world.run().problems.map(\.code) == ["connection-lost"])
+    #expect(world.ledger.contents.partials.count == 1)
+    world.server.answer(url, FakeAnswer(etag: "\"1\"", body: text.bytes.reversed()))
+    #expect(try world.run().problems.map(\.code) == ["digest-mismatch"])
+    #expect(world.server.requests.map(\.offset) == [50_000, 0])
+    #expect(world.ledger.contents.partials.isEmpty && world.partialNames.isEmpty)
+  }
+
   @Test func aSourceThatNeverFitsIsGivenUp() throws {
     let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
     world.server.answer(World.host + "a", FakeAnswer(status: 206, body: Self.long.bytes))

@@ -24,6 +24,16 @@ struct FileReceiverContext: Sendable {
       post(.ledgerFailed(error))
     }
   }
+
+  /// Drops the row of a partial file that is gone. The next file may have its name and no row of its own, and a kill would leave it
+  /// under this one.
+  func dropRow(of path: RelativePath) {
+    do throws(LedgerFailure) {
+      try client.ledger.apply([.dropPartial(path)])
+    } catch {
+      post(.ledgerFailed(error))
+    }
+  }
 }
 
 /// Receives the bytes of one exchange: collects them on the network's thread, and writes and hashes them on a lane. The bytes of
