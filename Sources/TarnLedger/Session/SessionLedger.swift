@@ -176,6 +176,15 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
+  /// Returns the tasks with these numbers and this code.
+  package func tasks(_ numbers: ClosedRange<Int64>, code: String) throws(LedgerFailure) -> [TaskRecord] {
+    try read { connection throws(LedgerFailure) in
+      try Self.tasks(
+        "number BETWEEN ? AND ? AND code = ? ORDER BY number",
+        [.integer(numbers.lowerBound), .integer(numbers.upperBound), .text(code)], connection)
+    }
+  }
+
   /// Returns tasks, and the number of the last event that they include, so that later events follow without a gap and without
   /// duplicates.
   package func snapshot(
