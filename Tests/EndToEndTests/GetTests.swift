@@ -191,6 +191,8 @@ struct GetTests {
     let outcome = try Tarn.run(words, environment: variables, in: place.url)
     #expect(outcome.status == 0, "\(outcome)")
     #expect(names == ["large.bin"] && records.isEmpty)
+    let told = outcome.errors.split(separator: "\n").filter { $0.contains("begins anew there") }
+    #expect(told.count == 1 && told[0].contains("removed, renamed or not mounted"), "\(outcome)")
   }
 
   @Test func aSecondOneOfTheSameIsRefused() throws {

@@ -496,10 +496,12 @@ import Testing
   /// One name that is led to another file in time, such as that of the latest version. A new signature or token is no other file.
   @Test(
     arguments: [
-      ("http://c/1/f?signature=2", "first"), ("https://c/2/f", "first"), ("http://c/1/g", "second"),
+      ("http://c/1/f?signature=2", "\"123456\"", "first"), ("https://c/2/f", "\"123456\"", "first"),
+      ("http://c/1/g", "\"123456\"", "second"), ("http://c/1/f?signature=2", "\"1\"", "second"),
+      ("https://c/2/f", "\"1\"", "second"), ("https://c/1/f?signature=1", "\"1\"", "first"),
     ])
-  func aFileIsUnchangedWhereItCameFrom(_ second: String, _ expected: String) throws {
-    var answer = FakeAnswer(etag: "\"1\"", body: Array("first".utf8))
+  func aFileIsUnchangedWhereItCameFrom(_ second: String, _ etag: String, _ expected: String) throws {
+    var answer = FakeAnswer(etag: etag, body: Array("first".utf8))
     answer.finalURL = "http://c/1/f?signature=1"
     bench.answer("a", answer)
     let task = try bench.add("a")
@@ -510,7 +512,22 @@ import Testing
     try bench.finish(task)
     #expect(try bench.state(task) == .finished && bench.text("out/a") == expected && bench.files == ["a"])
     let conditions = bench.asked.withLock { $0.map(\.ifNoneMatch) }
-    #expect(conditions == (expected == "first" ? [nil, "\"1\""] : [nil, "\"1\"", nil]))
+    #expect(conditions == (expected == "first" ? [nil, etag] : [nil, etag, nil]))
+  }
+
+  /// A 304 says the tag that was sent, whatever file it is about.
+  @Test func anotherDateIsOfAnotherFile() throws {
+    var answer = FakeAnswer(etag: "\"123456\"", body: Array("first".utf8))
+    answer.lastModified = Timestamp(seconds: 1_600_000_000)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.finish(task)
+    (answer.lastModified, answer.body) = (Timestamp(seconds: 1_600_000_060), Array("second".utf8))
+    bench.answer("a", answer)
+    try bench.add("a")
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == "second")
+    #expect(bench.asked.withLock { $0.map(\.ifNoneMatch) } == [nil, "\"123456\"", nil])
   }
 
   /// Two queries may be of two files, which a date does not tell apart.

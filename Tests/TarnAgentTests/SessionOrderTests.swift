@@ -51,12 +51,45 @@ import Testing
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     try bench.run(until: "it waits") { try bench.state(task) == .waiting }
     let waiting = try #require(try bench.ledger.task(task))
-    #expect(waiting.code == "other-file-system" && waiting.message?.contains("made again") == true)
+    #expect(waiting.code == "other-file-system")
+    #expect(waiting.message?.contains("'tarn retry session:s/\(task)' begins") == true)
     #expect(bench.files.isEmpty)
     #expect(try bench.session.queue([task], from: [.waiting]) == [task])
     try bench.finish(task)
     #expect(try bench.state(task) == .finished && bench.files == ["a"])
     #expect(bench.asked.withLock { $0.last?.offset } == 0)
+  }
+
+  /// Somebody has removed the partial file. The next one has its name, and other bytes.
+  @Test func theRowOfASmallFileGoesWithIt() throws {
+    let (first, second) = (AnswerGate(), AnswerGate())
+    var answer = FakeAnswer(etag: "\"E1\"", body: Array(repeating: 7, count: 900_000))
+    answer.pause = (600_000, first)
+    bench.answer("a", answer)
+    let task = try bench.add("a")
+    try bench.run(until: "most of it is there") {
+      try bench.session.partialFiles.total().bytes >= 500_000
+    }
+    #expect(try bench.session.give(.wish(.suspend), task))
+    try bench.run(until: "it is suspended") {
+      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
+    }
+    first.open()
+    let path = RelativePath(task: task)
+    #expect(try bench.ledger.partial(path)?.etag == "\"E1\"")
+    try FileManager.default.removeItem(atPath: bench.path + "/out/.tarn-s-\(task).part")
+    let body = Array(repeating: UInt8(8), count: 900_000)
+    answer = FakeAnswer(etag: "\"E2\"", body: body)
+    answer.pause = (600_000, second)
+    bench.answer("a", answer)
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.run(until: "most of the other one is there") {
+      try bench.session.partialFiles.total().bytes >= 500_000
+    }
+    #expect(try bench.ledger.partial(path) == nil)
+    second.open()
+    try bench.finish(task)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: bench.path + "/out/a")) == Data(body))
   }
 
   /// The finished file is the wanted one, and is not fetched again.

@@ -135,10 +135,11 @@ import Testing
     let world = World()
     world.rushes = true
     world.want("a", "the whole text")
-    var signed = Server.broken("the whole text", after: 5, etag: "\"1\"")
+    let etag = "\"a8f2-5e1b\""
+    var signed = Server.broken("the whole text", after: 5, etag: etag)
     signed.finalURL = "http://store.example/a?expires=1"
     world.server.script(World.host + "a", [signed])
-    world.server.put(World.host + "a", "the whole text".bytes, etag: "\"1\"")
+    world.server.put(World.host + "a", "the whole text".bytes, etag: etag)
     #expect(try world.run().isInSync)
     #expect(world.server.requests.map(\.url) == [World.host + "a", World.host + "a"])
     #expect(world.server.requests.map(\.offset) == [0, 5])
@@ -502,6 +503,23 @@ import Testing
     #expect(try world.run().isInSync)
     #expect(world.server.requests.map(\.offset) == [50_000] && world.text("a") == text)
     #expect(world.ledger.contents.partials.isEmpty)
+  }
+
+  /// The next partial file would be taken for the one that the row is about.
+  @Test func theRowGoesWithBytesThatAreWrong() throws {
+    let world = World(hashing: QuickHashing())
+    world.rushes = true
+    world.policy.retries = 0
+    let text = String(repeating: "0123456789abcdef", count: 20_000)
+    let url = World.host + "a"
+    world.want("a", text)
+    world.server.answer(url, Server.broken(text, after: 50_000, etag: "\"1\""))
+    #expect(try world.run().problems.map(\.code) == ["connection-lost"])
+    #expect(world.ledger.contents.partials.count == 1)
+    world.server.answer(url, FakeAnswer(etag: "\"1\"", body: text.bytes.reversed()))
+    #expect(try world.run().problems.map(\.code) == ["digest-mismatch"])
+    #expect(world.server.requests.map(\.offset) == [50_000, 0])
+    #expect(world.ledger.contents.partials.isEmpty && world.partialNames.isEmpty)
   }
 
   @Test func aSourceThatNeverFitsIsGivenUp() throws {

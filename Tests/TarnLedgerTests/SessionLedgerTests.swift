@@ -442,6 +442,19 @@ import Testing
     #expect(try ledger.uncompared(2) == [2])
   }
 
+  @Test func tasksAreFoundByTheirCode() throws {
+    let ledger = try open()
+    _ = try ledger.add(["a", "b", "c"].map { request($0) }, terms)
+    _ = try ledger.update([1, 3]) { task in
+      var task = task
+      task.code = "x"
+      return (task, [])
+    }
+    #expect(try ledger.tasks(1...3, code: "x").map(\.number) == [1, 3])
+    #expect(try ledger.tasks(2...3, code: "x").map(\.number) == [3])
+    #expect(try ledger.tasks(1...3, code: "y").isEmpty)
+  }
+
   // MARK: What the engine records
 
   @Test func aPartialFileIsKeptWithWhatProvesIt() throws {

@@ -579,14 +579,17 @@ final class DownloadSession: Sendable {
   /// Adds tasks to the ledger. Finished tasks are checked again. Callable on any thread; `advance` begins
   /// them.
   ///
+  /// - Parameter beginsAnew: called with the reason why a task of a single command leaves what was fetched.
   /// - Throws: `SessionLedger.tooManyTasks` when the session's quota allows no more.
-  func add(_ requests: [TaskRequest]) throws(LedgerFailure) -> [SessionLedger.Added] {
+  func add(
+    _ requests: [TaskRequest], beginsAnew: (String) -> Void = { _ in }
+  ) throws(LedgerFailure) -> [SessionLedger.Added] {
     let (terms, most) = (terms, settings.quota?.tasks ?? SessionQuota.standardTasks)
     let isCommand = if case .short = patience { true } else { false }
     var requests = requests
     for index in requests.indices { requests[index].normalizeDigest() }
     var added = try ledger.add(requests, terms, renews: isCommand, most: most)
-    if isCommand { try takeFoldersMadeAgain(added.map(\.task)) }
+    if isCommand { try takeFoldersMadeAgain(added.map(\.task), beginsAnew) }
     // A request that a client repeats by its key stays as it is.
     let finished = added.filter { !$0.isRepeated }.map(\.task).filter { task in
       // A single command resumes after an interruption; a file that is in place is done.
@@ -628,10 +631,15 @@ final class DownloadSession: Sendable {
   }
 
   /// Lets tasks begin anew in folders that were made again. A single command has nobody who could order it later.
-  private func takeFoldersMadeAgain(_ tasks: [TaskRecord]) throws(LedgerFailure) {
-    let numbers = tasks.filter { folder.isMadeAgain($0) }.map(\.number)
-    guard !numbers.isEmpty else { return }
-    _ = try ledger.update(numbers) { task in
+  private func takeFoldersMadeAgain(
+    _ tasks: [TaskRecord], _ beginsAnew: (String) -> Void
+  ) throws(LedgerFailure) {
+    let again = tasks.filter { folder.isMadeAgain($0) }
+    guard !again.isEmpty else { return }
+    for task in again where try ledger.partial(RelativePath(task: task.number)) != nil {
+      beginsAnew(SessionFolder.beginsAnew(task))
+    }
+    _ = try ledger.update(again.map(\.number)) { task in
       var task = task
       (task.directory, task.disk) = (nil, nil)
       return (task, [])
@@ -640,14 +648,9 @@ final class DownloadSession: Sendable {
 
   /// Returns those of the tasks that wait because their folder was made again. Their author was told.
   private func madeAgain(_ numbers: [Int64]) throws(LedgerFailure) -> Set<Int64> {
-    var found: Set<Int64> = []
-    for number in numbers {
-      guard let task = try ledger.task(number), task.code == FolderFailure.Code.otherFileSystem.rawValue,
-        folder.isMadeAgain(task)
-      else { continue }
-      found.insert(number)
-    }
-    return found
+    guard let first = numbers.min(), let last = numbers.max() else { return [] }
+    let tasks = try ledger.tasks(first...last, code: FolderFailure.Code.otherFileSystem.rawValue)
+    return Set(tasks.filter { folder.isMadeAgain($0) }.map(\.number))
   }
 
   /// Continues a task with another request, and keeps the task's identity. A running task uses it after its

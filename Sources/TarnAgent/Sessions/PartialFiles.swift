@@ -65,8 +65,16 @@ struct PartialFiles: Sendable {
     guard var row = try ledger.partial(RelativePath(task: task.number)),
       URLOrigin.isSameButQuery(row.url, url)
     else { return }
+    row.answered = Self.answered(row.answered, asked: row.url, now: url)
     (row.url, row.lastModified) = (url, nil)
     try ledger.apply([.partial(row)])
+  }
+
+  /// Returns the URL that counts as the sender of a task's bytes. Where nothing was redirected, the client says that its new URL is of
+  /// the same file.
+  static func answered(_ answered: String?, asked: String, now url: String) -> String? {
+    guard let answered, URLOrigin.isSameWithQuery(answered, asked) else { return answered }
+    return url
   }
 
   /// True when a task with another URL begins anew, although it has bytes.

@@ -28,12 +28,13 @@ extension Tarn {
   /// from there.
   ///
   /// - Parameters:
+  ///   - beginsAnew: called with the reason why a task leaves what an earlier run has fetched.
   ///   - ended: called for each task as it ends, on another thread.
   ///   - progress: the progress of the transfers, by the numbers of tasks.
   /// - Throws: `usage` for an invalid request, or one whose file would lie in a mirror; `locked` when another
   ///   process works at the same request.
   package func get(
-    _ request: GetRequest, progress: PassProgress, stop: StopFlag,
+    _ request: GetRequest, progress: PassProgress, stop: StopFlag, beginsAnew: (String) -> Void,
     ended: @escaping @Sendable (TaskRecord) -> Void
   ) throws(PassFailure) -> GetReport {
     try refuseInvalid(request.tasks)
@@ -42,7 +43,8 @@ extension Tarn {
     let lock = try Self.lock(place)
     defer { withExtendedLifetime(lock) {} }
     let (report, isDone) = try PassFailure.translating {
-      try run(request, id: id, place: place, progress: progress, stop: stop, ended: ended)
+      try run(
+        request, id: id, place: place, progress: progress, stop: stop, beginsAnew: beginsAnew, ended: ended)
     }
     if isDone { Self.remove(place) }
     return report
@@ -67,7 +69,7 @@ extension Tarn {
 
   private func run(
     _ request: GetRequest, id: String, place: String, progress: PassProgress, stop: StopFlag,
-    ended: @escaping @Sendable (TaskRecord) -> Void
+    beginsAnew: (String) -> Void, ended: @escaping @Sendable (TaskRecord) -> Void
   ) throws -> (GetReport, isDone: Bool) {
     CurlDownloader.prepareProcess()
     var network = try Secrets.settings(request.options, feed: .standardInput, home: homeDirectory)
@@ -87,7 +89,8 @@ extension Tarn {
     let session = try DownloadSession(
       id: id, ledger: ledger,
       folder: SessionFolder(
-        id: id, token: try ledger.fact(.token), names: FinalNames(), hashing: OpenSSLHashing()),
+        id: id, token: try ledger.fact(.token), isCommand: true, names: FinalNames(),
+        hashing: OpenSSLHashing()),
       downloader: try CurlDownloader(settings: network),
       patience: .short(retries: request.options.last(.retries).flatMap { Int($0) } ?? 5), progress: progress,
       clock: SystemClock(), random: random, post: { loop.post($0) })
@@ -101,7 +104,8 @@ extension Tarn {
       if isOver || fault != nil { ends.change { $0 = true } }
     }
     // Requests with one URL and one destination are one task.
-    let added = Dictionary(try session.add(request.tasks).map { ($0.task.number, $0.task) }) { $1 }
+    let tasks = try session.add(request.tasks, beginsAnew: beginsAnew).map(\.task)
+    let added = Dictionary(tasks.map { ($0.number, $0) }) { $1 }
     progress.expect(files: added.count)
     for number in added.keys.sorted() {
       if let task = added[number], task.state == .finished { ended(task) }
@@ -110,12 +114,12 @@ extension Tarn {
     loop.post(.wake(session))
     ends.wait { $0 ? () : nil }
     if let failure = failure.withLock({ $0 }) { throw failure }
-    let tasks = try ledger.tasks(limit: .max)
+    let all = try ledger.tasks(limit: .max)
     let hasPartials = try ledger.hasPartials()
     // As long as some are missing, the same command must know which of the others it has put there.
-    let isMixed = Set(tasks.map { $0.state == .finished }).count > 1
-    let isDone = !hasPartials && !isMixed && tasks.allSatisfy(\.state.isEnd)
-    return (GetReport(tasks: tasks, wasStopped: stop.isSet), isDone)
+    let isMixed = Set(all.map { $0.state == .finished }).count > 1
+    let isDone = !hasPartials && !isMixed && all.allSatisfy(\.state.isEnd)
+    return (GetReport(tasks: all, wasStopped: stop.isSet), isDone)
   }
 
   /// Returns the same id for the same files and places, whoever asks.

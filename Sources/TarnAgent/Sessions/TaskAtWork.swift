@@ -142,7 +142,9 @@ extension SingleDownload {
     (download.headers, download.method, download.body) = (headers, request.method, request.body)
     download.idleTimeout = request.limits?.idle
     (download.known, download.expectedBytes) = (known, request.expectedBytes)
-    download.knownURL = task.origin?.answered
+    download.knownURL = task.origin.flatMap { origin in
+      PartialFiles.answered(origin.answered, asked: origin.url, now: request.url)
+    }
     if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
     return download
   }

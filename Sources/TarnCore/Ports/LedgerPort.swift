@@ -5,7 +5,7 @@ package struct PartialRow: Sendable, Equatable {
   package var name: String
   /// The URL that was asked for.
   package var url: String
-  /// The URL that sent the bytes, after redirects and without its query; `nil` when it is not known.
+  /// The URL that sent the bytes, after redirects; `nil` when it is not known.
   package var answered: String?
   /// The strong ETag with quotes; `nil` when the response had none or a weak one.
   package var etag: String?

@@ -237,7 +237,7 @@ package struct TaskResponse: Codable, Sendable, Equatable {
 package struct FileOrigin: Codable, Sendable, Equatable {
   /// The URL that was asked for, before redirects.
   package var url: String
-  /// The URL that answered, after redirects and without its query; `nil` when it is not known.
+  /// The URL that answered, after redirects; `nil` when it is not known.
   package var answered: String?
   package var etag: String?
   package var lastModified: String?

@@ -9,7 +9,7 @@ package enum ResumeLadder {
     package var durable: UInt64
     /// The URL that was asked for the bytes.
     package var url: String
-    /// The URL that sent them, after redirects and without its query; `nil` when it is not known.
+    /// The URL that sent them, after redirects; `nil` when it is not known.
     package var answered: String?
     package var etag: String?
     package var lastModified: String?
@@ -166,7 +166,8 @@ package enum ResumeLadder {
   private static func mayBeSameFile(_ head: ResponseHead, _ known: Known) -> Bool {
     guard !known.digestDecides, let answered = known.answered else { return true }
     let etag = known.total == nil ? nil : known.etag
-    return mayBeSameFile(answered, withoutQuery(head.url), etags: (etag, head.etag))
+    return mayBeSameFile(
+      Sender(url: answered, etag: etag, lastModified: known.lastModified), Sender(head))
   }
 
   /// True when a digest decides in the end, or when the answer has a recorded validator (RFC 9110 15.3.7: a 206 carries the ETag
@@ -189,33 +190,70 @@ package enum ResumeLadder {
 }
 
 extension ResumeLadder {
-  /// Returns whether two URLs without queries may be of one file: they differ at most in their schemes, or have one name. Redirects to
-  /// several mirrors lead to several hosts. Those of a CDN may have another folder each time, and there a strong ETag decides.
-  ///
-  /// - Parameter etags: the ETags that came from the two.
-  package static func mayBeSameFile(
-    _ one: String, _ other: String, etags: (one: String?, other: String?)
-  ) -> Bool {
-    func address(_ url: String) -> [String] {
-      let words = url.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-      return words.count > 2 ? Array(words.dropFirst(2)) : words
+  /// What sent a file, and what it said about the version.
+  package struct Sender: Sendable {
+    /// The URL after redirects.
+    let url: String
+    let etag: String?
+    let lastModified: String?
+
+    package init(url: String, etag: String?, lastModified: String?) {
+      (self.url, self.etag, self.lastModified) = (url, etag, lastModified)
     }
-    let (first, second) = (address(one), address(other))
-    if first.elementsEqual(second, by: isSame) { return true }
-    guard let name = first.last, let otherName = second.last, isSame(name, otherName) else { return false }
-    if let etag = strong(etags.one), let otherETag = strong(etags.other) { return isSame(etag, otherETag) }
-    return first.first != second.first
+
+    package init(_ head: ResponseHead) {
+      self.init(url: head.url, etag: head.etag, lastModified: head.lastModified)
+    }
   }
+
+  /// The parts of a URL that tell files apart. The scheme and the fragment do not.
+  private struct Address {
+    /// The host, the folders and the name.
+    let words: [String]
+    let query: String
+
+    init(_ url: String) {
+      let plain = Substring(url.utf8.prefix { $0 != UInt8(ascii: "#") })
+      let path = Substring(plain.utf8.prefix { $0 != UInt8(ascii: "?") })
+      let words = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
+      self.words = words.count > 2 ? Array(words.dropFirst(2)) : words
+      query = String(Substring(plain.utf8.dropFirst(path.utf8.count)))
+    }
+  }
+
+  /// Returns whether two URLs may be of one file, by the table in the decision `ResumeLadder`. Redirects to several mirrors lead to
+  /// several hosts, those of a CDN to a new folder or query each time.
+  package static func mayBeSameFile(_ one: Sender, _ other: Sender) -> Bool {
+    let (first, second) = (Address(one.url), Address(other.url))
+    let isSameHost = first.words.first == second.words.first
+    let isSamePath = first.words.elementsEqual(second.words, by: isSame)
+    let isSameQuery = isSame(first.query, second.query)
+    if isSamePath, isSameQuery { return true }
+    guard let name = first.words.last, let otherName = second.words.last, isSame(name, otherName) else {
+      return false
+    }
+    // That of a folder is empty.
+    guard !name.isEmpty || isSamePath else { return false }
+    let isSameDate = areSame(one.lastModified, other.lastModified)
+    guard let etag = strong(one.etag), let otherETag = strong(other.etag) else {
+      return isSameHost ? isSamePath && isSameDate : isSameQuery || isSameDate
+    }
+    guard isSame(etag, otherETag) else { return false }
+    return !isSameHost && isSameQuery || isSameDate || !mayBeCounter(etag)
+  }
+
+  private static func areSame(_ one: String?, _ other: String?) -> Bool {
+    guard let one, let other else { return false }
+    return isSame(one, other)
+  }
+
+  /// Returns whether an ETag is so short that it may count versions. Two files of one server then have the same one.
+  private static func mayBeCounter(_ etag: String) -> Bool { etag.utf8.count < 6 + 2 }
 
   /// Returns an ETag with its quotes when it is strong (RFC 9110 8.8.3), otherwise `nil`.
   fileprivate static func strong(_ etag: String?) -> String? {
     guard let etag, etag.hasPrefix("\""), etag.hasSuffix("\""), etag.utf8.count >= 2 else { return nil }
     return etag
-  }
-
-  /// Returns a URL without its query, which is new in each redirect to a signed URL.
-  package static func withoutQuery(_ url: String) -> String {
-    String(Substring(url.utf8.prefix { $0 != UInt8(ascii: "?") }))
   }
 
   /// Returns whether a server that refuses the rest of a file with this status may still send all of it. A server that is

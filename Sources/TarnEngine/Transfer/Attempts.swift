@@ -48,7 +48,7 @@ struct Attempts {
   let entry: Entry
   /// True to keep the bytes of a file that does not fit.
   var keepsWithoutRoom = false
-  /// The URL that sent the file in place, after redirects and without its query; `nil` when it is not known.
+  /// The URL that sent the file in place, after redirects; `nil` when it is not known.
   var knownURL: String?
   /// The policy for asking all sources again.
   private let retry: RetryPolicy
@@ -224,16 +224,9 @@ struct Attempts {
         "has fewer bytes than the same version had before; the server or a cache is wrong, and the next pass asks for all of it"
       return fail("unstable-source", text, isTransient: false)
     case .notModified where isConditional:
-      // The validators are those of another file, where redirects lead elsewhere now.
-      let answered = ResumeLadder.withoutQuery(head.url)
-      if let knownURL,
-        !ResumeLadder.mayBeSameFile(knownURL, answered, etags: (action.row?.etag, head.etag))
-      {
-        isUnconditional = true
-        return .ask(told: nil)
-      }
-      guard let size = entry.size, size != action.row?.identity.size else { return .unchanged }
-      // A stale cache answers: the feed has another size than the version that it confirms.
+      // A stale cache answers where the feed has another size than the version that it confirms.
+      let isOtherSize = entry.size.map { $0 != action.row?.identity.size } ?? false
+      guard isOtherSize || isOfOtherFile(head) else { return .unchanged }
       isUnconditional = true
       return .ask(told: nil)
     case .notModified:
@@ -244,6 +237,16 @@ struct Attempts {
       retryAfter = head.retryAfter
       return fail(status.name, status.message, isTransient: status.isTransient)
     }
+  }
+
+  /// Returns whether a 304 is about another file than the one in place: it has another date, or redirects lead elsewhere now. Its ETag
+  /// is the one that was sent.
+  private func isOfOtherFile(_ head: ResponseHead) -> Bool {
+    let (etag, date) = (action.row?.etag, action.row?.lastModified)
+    if let date, let said = head.lastModified, !date.utf8.elementsEqual(said.utf8) { return true }
+    guard let knownURL else { return false }
+    let before = ResumeLadder.Sender(url: knownURL, etag: etag, lastModified: date)
+    return !ResumeLadder.mayBeSameFile(before, ResumeLadder.Sender(head))
   }
 
   /// Requests what follows a part that was shorter than requested.

@@ -679,10 +679,7 @@ final class EngineThread {
       return try perform(state.answered(job.id, .cancelled))
     }
     let step = job.next(after: end, received: received)
-    if job.attempts.discards {
-      job.partial?.discard()
-      job.partial = nil
-    }
+    if job.attempts.discards { try job.submission.discardPartial(job) }
     if let answer = answer(step, job) { return try perform(state.answered(job.id, answer)) }
     try confirm(job, as: job.action.row)
   }

@@ -24,6 +24,16 @@ struct FileReceiverContext: Sendable {
       post(.ledgerFailed(error))
     }
   }
+
+  /// Drops the row of a partial file that is gone. The next file may have its name and no row of its own, and a kill would leave it
+  /// under this one.
+  func dropRow(of path: RelativePath) {
+    do throws(LedgerFailure) {
+      try client.ledger.apply([.dropPartial(path)])
+    } catch {
+      post(.ledgerFailed(error))
+    }
+  }
 }
 
 /// Receives the bytes of one exchange: collects them on the network's thread, and writes and hashes them on a lane. The bytes of
@@ -307,7 +317,7 @@ final class FileReceiver: DownloadReceiver {
       let told = state.withLock { ResumeLadder.total(head, known: $0.known, url: url) }
       let total = check.size ?? told ?? head.contentLength
       let known = ResumeLadder.Known(
-        kept: 0, url: url, answered: ResumeLadder.withoutQuery(head.url), etag: head.strongETag,
+        kept: 0, url: url, answered: head.url, etag: head.strongETag,
         lastModified: head.strongLastModified, total: total, digestDecides: check.digest != nil)
       state.withLock { $0.known = known }
       markOpened(partial)

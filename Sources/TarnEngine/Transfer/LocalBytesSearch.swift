@@ -49,32 +49,39 @@ struct LocalBytesSearch: Sendable {
     context.post(.workedAround(id, failure, instead: instead))
   }
 
-  /// Returns the partial file of an earlier attempt, as far as its bytes are proved.
+  /// Returns the partial file of an earlier attempt, as far as its bytes are proved. Without it, its row goes.
   private func resume() -> LocalBytes? {
     guard let row = try? context.client.ledger.partial(entry.path) else { return nil }
     do throws(FolderFailure) {
-      guard let partial = try context.client.folder.openPartial(row.name) else { return nil }
-      let isSameBoot = !row.bootID.isEmpty && row.bootID == context.client.bootID
-      // A digest that came later does not prove these bytes. The server does, and then the digest judges the whole.
-      let isSameVersion =
-        row.digest != nil ? row.digest == check.digest : row.fingerprint == entry.fingerprint
-      let keep = isSameVersion ? isSameBoot ? UInt64.max : row.durable : 0
-      let kept = try partial.begin(keeping: keep, check: check)
-      guard kept > 0 else {
-        partial.discard()
-        return nil
-      }
-      let durable = min(row.durable, kept)
-      renew(row, durable: durable)
-      let known = ResumeLadder.Known(
-        kept: kept, durable: durable, url: row.url, answered: row.answered, etag: row.etag,
-        lastModified: row.lastModified,
-        total: row.total ?? check.size, digestDecides: row.digest != nil)
-      return .kept(partial, known)
+      if let kept = try proved(row) { return kept }
+      context.dropRow(of: entry.path)
+      return nil
     } catch {
       tell(error, "\(entry.path.printable) begins anew")
+      context.dropRow(of: entry.path)
       return .nothing
     }
+  }
+
+  private func proved(_ row: PartialRow) throws(FolderFailure) -> LocalBytes? {
+    guard let partial = try context.client.folder.openPartial(row.name) else { return nil }
+    let isSameBoot = !row.bootID.isEmpty && row.bootID == context.client.bootID
+    // A digest that came later does not prove these bytes. The server does, and then the digest judges the whole.
+    let isSameVersion =
+      row.digest != nil ? row.digest == check.digest : row.fingerprint == entry.fingerprint
+    let keep = isSameVersion ? isSameBoot ? UInt64.max : row.durable : 0
+    let kept = try partial.begin(keeping: keep, check: check)
+    guard kept > 0 else {
+      partial.discard()
+      return nil
+    }
+    let durable = min(row.durable, kept)
+    renew(row, durable: durable)
+    let known = ResumeLadder.Known(
+      kept: kept, durable: durable, url: row.url, answered: row.answered, etag: row.etag,
+      lastModified: row.lastModified,
+      total: row.total ?? check.size, digestDecides: row.digest != nil)
+    return .kept(partial, known)
   }
 
   /// Renews the row, so that a kill loses none of the bytes that this boot adds, as with a file that it began. A power cut may lose

@@ -20,7 +20,7 @@ package struct SingleDownload: Sendable {
   package var expectedBytes: UInt64?
   /// The existing file, which is fetched again only if the server has another version; `nil` when there is none.
   package var known: Row?
-  /// The URL that it came from, after redirects and without its query; `nil` when that is not known.
+  /// The URL that it came from, after redirects; `nil` when that is not known.
   package var knownURL: String?
   /// The number of attempts after the first.
   package var retries = 0

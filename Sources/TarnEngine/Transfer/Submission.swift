@@ -172,6 +172,14 @@ final class Submission {
     if isKnown { partial.close() } else { partial.discard() }
   }
 
+  /// Removes a partial file whose bytes are useless, and its row: the next one may have the same name.
+  func discardPartial(_ job: Job) throws(LedgerFailure) {
+    job.partial?.discard()
+    job.partial = nil
+    let (ledger, path) = (client.ledger, job.entry.path)
+    if try ledger.partial(path) != nil { try ledger.apply([.dropPartial(path)]) }
+  }
+
   /// Keeps a partial file for whoever begins this path again.
   private func keepPartial(_ job: Job) {
     guard let partial = job.partial else { return }

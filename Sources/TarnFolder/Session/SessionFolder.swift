@@ -22,6 +22,8 @@ package final class SessionFolder: Sendable {
 
   /// The word that names the session in its partial files.
   private let id: String
+  /// The ID of the session for orders; `nil` for a single command, which takes none.
+  private let session: String?
   private let names: FinalNames
   private let hashing: any Hashing
   private let renamer = Renamer(probe: nil)
@@ -34,8 +36,12 @@ package final class SessionFolder: Sendable {
   ///   - id: the ID of the session: letters, digits, `-`, `_` and `.`.
   ///   - token: a random word, by which sessions of one ID, in other agents, do not meet in a directory; `nil` for a session that
   ///     began without one.
-  package init(id: String, token: String? = nil, names: FinalNames, hashing: any Hashing) {
+  ///   - isCommand: true for a single command, to which no order can be given.
+  package init(
+    id: String, token: String? = nil, isCommand: Bool = false, names: FinalNames, hashing: any Hashing
+  ) {
     self.id = token.map { "\(id)-\($0)" } ?? id
+    session = isCommand ? nil : id
     (self.names, self.hashing) = (names, hashing)
     _ = tarn_raise_open_files()
   }
@@ -138,18 +144,27 @@ package final class SessionFolder: Sendable {
     let isSameDisk = task.disk ?? disk == disk
     let isThere = try isSameDisk ? nil : FileStat.at(directory, cString(file))
     guard isSame, isSameDisk || isThere != nil else {
-      let isAgain = Self.isMadeAgain(task, inode: identity.inode, disk: disk)
-      throw Self.isOther(TaskPlace(task.request.to)?.directory ?? "", isMadeAgain: isAgain)
+      throw isOther(task, isMadeAgain: Self.isMadeAgain(task, inode: identity.inode, disk: disk))
     }
   }
 
-  private static func isOther(_ directory: String, isMadeAgain: Bool) -> FolderFailure {
-    let reason =
-      isMadeAgain
-      ? ", on the same disk: was it removed and made again? 'tarn retry' begins the file anew there"
-      : ": is its disk mounted?"
+  private func isOther(_ task: TaskRecord, isMadeAgain: Bool) -> FolderFailure {
+    let isOther = Self.otherDirectory(task)
+    guard isMadeAgain else { return FolderFailure(.otherFileSystem, "\(isOther): is its disk mounted?") }
+    let order = session.map { "'tarn retry session:\($0)/\(task.number)'" } ?? "the same command"
     return FolderFailure(
-      .otherFileSystem, "\(Printable.escape(directory)) is another directory than before\(reason)")
+      .otherFileSystem, "\(isOther): \(Self.isAway); \(order) begins the file anew there")
+  }
+
+  private static func otherDirectory(_ task: TaskRecord) -> String {
+    "\(Printable.escape(TaskPlace(task.request.to)?.directory ?? "")) is another directory than before"
+  }
+
+  private static let isAway = "that one is removed, renamed or not mounted"
+
+  /// Says that a task begins anew in a directory that was made again, and why.
+  package static func beginsAnew(_ task: TaskRecord) -> String {
+    "\(otherDirectory(task)): \(isAway), so \(Printable.escape(task.request.url)) begins anew there"
   }
 
   /// Returns whether the directory with the partial file of a task was made again: another one is at its path, on the same disk.

@@ -176,6 +176,15 @@ package final class SessionLedger: TransferLedger {
     }
   }
 
+  /// Returns the tasks with these numbers and this code.
+  package func tasks(_ numbers: ClosedRange<Int64>, code: String) throws(LedgerFailure) -> [TaskRecord] {
+    try read { connection throws(LedgerFailure) in
+      try Self.tasks(
+        "number BETWEEN ? AND ? AND code = ? ORDER BY number",
+        [.integer(numbers.lowerBound), .integer(numbers.upperBound), .text(code)], connection)
+    }
+  }
+
   /// Returns tasks, and the number of the last event that they include, so that later events follow without a gap and without
   /// duplicates.
   package func snapshot(
@@ -599,7 +608,7 @@ package final class SessionLedger: TransferLedger {
       let response = try Self.response(row.path.task, connection)
     else { return nil }
     return FileOrigin(
-      url: response.redirects?.first ?? response.url, answered: ResumeLadder.withoutQuery(response.url),
+      url: response.redirects?.first ?? response.url, answered: response.url,
       etag: row.etag, lastModified: row.lastModified)
   }
 

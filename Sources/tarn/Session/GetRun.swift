@@ -14,9 +14,9 @@ struct GetRun {
     do throws(PassFailure) {
       let report = try session.attend(schema: Self.schema, names: Self.names(of: request.tasks)) {
         narrator, progress, stop throws(PassFailure) in
-        try session.tarn.get(request, progress: progress, stop: stop) { task in
-          tell(task, narrator, isOnlyOne: isOnlyOne)
-        }
+        try session.tarn.get(
+          request, progress: progress, stop: stop, beginsAnew: { session.say($0) },
+          ended: { task in tell(task, narrator, isOnlyOne: isOnlyOne) })
       }
       return status(of: report)
     } catch {
