@@ -515,21 +515,6 @@ import Testing
     #expect(conditions == (expected == "first" ? [nil, etag] : [nil, etag, nil]))
   }
 
-  /// A 304 says the tag that was sent, whatever file it is about.
-  @Test func anotherDateIsOfAnotherFile() throws {
-    var answer = FakeAnswer(etag: "\"123456\"", body: Array("first".utf8))
-    answer.lastModified = Timestamp(seconds: 1_600_000_000)
-    bench.answer("a", answer)
-    let task = try bench.add("a")
-    try bench.finish(task)
-    (answer.lastModified, answer.body) = (Timestamp(seconds: 1_600_000_060), Array("second".utf8))
-    bench.answer("a", answer)
-    try bench.add("a")
-    try bench.finish(task)
-    #expect(try bench.state(task) == .finished && bench.text("out/a") == "second")
-    #expect(bench.asked.withLock { $0.map(\.ifNoneMatch) } == [nil, "\"123456\"", nil])
-  }
-
   /// Two queries may be of two files, which a date does not tell apart.
   @Test func aDateIsThatOfOneURL() throws {
     bench.answer("a", dated(2, "old"))

@@ -239,13 +239,12 @@ struct Attempts {
     }
   }
 
-  /// Returns whether a 304 is about another file than the one in place: it has another date, or redirects lead elsewhere now. Its ETag
-  /// is the one that was sent.
+  /// Returns whether a 304 is about another file than the one in place, because redirects lead elsewhere now. Its ETag is the one that
+  /// was sent.
   private func isOfOtherFile(_ head: ResponseHead) -> Bool {
-    let (etag, date) = (action.row?.etag, action.row?.lastModified)
-    if let date, let said = head.lastModified, !date.utf8.elementsEqual(said.utf8) { return true }
     guard let knownURL else { return false }
-    let before = ResumeLadder.Sender(url: knownURL, etag: etag, lastModified: date)
+    let before = ResumeLadder.Sender(
+      url: knownURL, etag: action.row?.etag, lastModified: action.row?.lastModified)
     return !ResumeLadder.mayBeSameFile(before, ResumeLadder.Sender(head))
   }
 
