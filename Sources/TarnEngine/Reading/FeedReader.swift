@@ -9,7 +9,10 @@ struct FeedReader {
   var policy: PassPolicy { pass.request.policy }
 
   /// The feed's name in a problem about the feed itself.
-  var feedName: String { Redaction.address(pass.request.feed.text) }
+  var feedName: [UInt8] { Self.problemName(pass.request.feed.text) }
+
+  /// Returns the name of a feed's document in a problem: its URL without secrets, for the log, events and summaries show it.
+  static func problemName(_ url: String) -> [UInt8] { Array(Redaction.tokens(Redaction.address(url)).utf8) }
 
   /// A fetched document, which can be parsed repeatedly.
   struct Document {
