@@ -154,31 +154,38 @@ enum Secrets {
     }
   }
 
-  /// Refuses a file with a line that libcurl would leave out without a word.
+  /// Refuses a file without cookies that has lines: libcurl would leave them out without a word.
   private static func refuseOddCookies(_ path: String) throws(PassFailure) {
     let text = try using(path, .cookies, limit: limit, TextFile.contents)
     guard let line = firstOddLine(ofCookies: text) else { return }
     var failure = PassFailure(
       .configuration, code: "cookies-malformed",
-      "\(Printable.escape(path)):\(line): this line is not one of a Netscape cookie file: seven fields with tabs between them",
+      "\(Printable.escape(path)):\(line): this line is not one of a Netscape cookie file, and no other is: seven fields with tabs between them",
       hint: "export the cookies as cookies.txt; a line such as 'Cookie: name=value' is for --header-file")
     failure.option = .cookies
     throw failure
   }
 
-  /// Returns the number of the first line, from 1, that is neither a cookie nor blank nor a comment; `nil` without one.
-  /// Like libcurl, it takes six fields for a cookie without a value or a path, and lines of `Set-Cookie:` as well.
+  /// Returns the number of the first line, from 1, that is neither blank nor a comment, in a text without any cookie; otherwise
+  /// `nil`, for libcurl leaves out an odd line beside cookies.
   static func firstOddLine(ofCookies text: String) -> Int? {
+    var odd: Int?
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-    let odd = lines.firstIndex { raw in
+    for (index, raw) in lines.enumerated() {
       let mark = "#HttpOnly_"
       let line = raw.hasPrefix(mark) ? raw.dropFirst(mark.count) : raw
-      if line.hasPrefix("#") || line.allSatisfy(\.isWhitespace) { return false }
-      if line.prefix(11).lowercased() == "set-cookie:" { return false }
-      let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-      return fields.count < 6 || !["TRUE", "FALSE"].contains(fields[1].uppercased())
+      if line.hasPrefix("#") || line.allSatisfy(\.isWhitespace) { continue }
+      if isCookie(line) { return nil }
+      odd = odd ?? index + 1
     }
-    return odd.map { $0 + 1 }
+    return odd
+  }
+
+  /// Like libcurl, takes six fields for a cookie without a value or a path, and lines of `Set-Cookie:` as well.
+  private static func isCookie(_ line: Substring) -> Bool {
+    if line.prefix(11).lowercased() == "set-cookie:" { return true }
+    let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+    return fields.count >= 6 && ["TRUE", "FALSE"].contains(fields[1].uppercased())
   }
 
   /// Returns the `Name: value` lines of a file, without blank lines and `#` comments.

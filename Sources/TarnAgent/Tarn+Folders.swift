@@ -216,14 +216,22 @@ extension Tarn {
   ///
   /// - Returns: `nil` when the settings name no mirror, or the word is a path.
   private func misspelt(_ word: String) -> String? {
-    guard !word.contains(where: { "/.:".contains($0) }), place(of: word) == nil else { return nil }
-    let names = configuredFolders().map(\.name)
-    guard !names.isEmpty else { return nil }
+    guard mayBeMisspelt(word), !configuredFolders().isEmpty else { return nil }
     let make = "to make a mirror of that folder: tarn sync FEED ./\(ShellWord.quote(word))"
-    guard let near = Spelling.nearest(word, names) else {
+    guard let near = nearName(word) else {
       return "the settings have no mirror of that name; \(make)"
     }
     return "did you mean \(ShellWord.quote(near)), of the settings? \(make)"
+  }
+
+  /// True for a bare word that is no mirror's name.
+  private func mayBeMisspelt(_ word: String) -> Bool {
+    !word.contains(where: { "/.:".contains($0) }) && place(of: word) == nil
+  }
+
+  /// Returns the mirror of the settings whose name a bare word nearly is; `nil` without one.
+  package func nearName(_ word: String) -> String? {
+    mayBeMisspelt(word) ? Spelling.nearest(word, configuredFolders().map(\.name)) : nil
   }
 
   /// True when something has that path, also a link that leads nowhere.

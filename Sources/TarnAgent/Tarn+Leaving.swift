@@ -63,7 +63,8 @@ extension Tarn {
         throw PassFailure(
           .folderUnusable, code: "not-a-mirror",
           "\(Printable.escape(path)) is no mirror: there is nothing to forget",
-          hint: "'tarn status' lists the mirrors that are known")
+          hint: nearName(folder).map { "did you mean '\(Printable.escape($0))'?" }
+            ?? "'tarn status' lists the mirrors that are known")
       }
       removeFromList(path)
       return .line

@@ -17,13 +17,18 @@ extension Tarn {
         : "\(mirrors.count == 1 ? "its mirror is" : "its mirrors are") \(mirrors.joined(separator: ", "))")
   }
 
-  /// Returns the first of this user's mirrors that follow a feed.
+  /// Returns the first mirrors that follow a feed: those of the settings by their names, also before their first
+  /// pass, then this user's others by their folders.
   private func knownMirrors(ofFeed word: String) -> [String] {
     guard let feed = try? feedText(word) else { return [] }
-    return Array(
-      knownFolders().lazy.filter { folder in
-        (try? remembered(folder: folder))?.feed?.utf8.elementsEqual(feed.utf8) == true
-      }.prefix(3))
+    let named = configuredFolders().filter {
+      (try? feedText($0.feed))?.utf8.elementsEqual(feed.utf8) == true
+    }
+    let folders = knownFolders().lazy.filter { folder in
+      !named.contains { isSamePlace($0.folder, folder) }
+        && (try? remembered(folder: folder))?.feed?.utf8.elementsEqual(feed.utf8) == true
+    }
+    return Array((named.map(\.name) + folders.prefix(3)).prefix(3))
   }
 }
 
@@ -126,7 +131,7 @@ extension Tarn {
   /// folder tells of it.
   private func refuseOverlapWithSettings(_ path: String) throws(PassFailure) {
     let own = resolved(path)
-    for (name, folder) in configuredFolders() {
+    for (name, folder, _) in configuredFolders() {
       let other = resolved(absolute(folder))
       let isInner = isBelow(other, own)
       guard isInner || isBelow(own, other) else { continue }

@@ -172,11 +172,7 @@ extension Tarn {
       pass.keepEvents = agent.keepEvents
       pass.isAsLeft = agent.isAsLeft
     }
-    if options.last(.netrcFile) != nil || options.isOn(.netrc) {
-      pass.credentials = .netrc
-    } else if options.last(.headerFile) != nil {
-      pass.credentials = .headers
-    }
+    pass.credentials = credentials(options)
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
     let isNamed = request.name != nil || configuredName(at: home.folder) != nil
@@ -184,6 +180,11 @@ extension Tarn {
     if isNamed || !request.isOnce { pass.facts.append((.settings, isNamed ? settingsPlace() : nil)) }
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     return pass
+  }
+
+  private func credentials(_ options: PassOptions) -> PassRequest.Credentials {
+    if options.last(.netrcFile) != nil || options.isOn(.netrc) { return .netrc }
+    return options.last(.headerFile) == nil ? .none : .headers
   }
 
   /// Plans a sync without making changes; see `Pass.plan`.
@@ -199,6 +200,7 @@ extension Tarn {
     let (feed, options) = try settled(request, given: given, ledger: ledger)
     var pass = PassRequest(
       feed: feed, folderName: absolute(request.folder), policy: try policy(options, of: request))
+    pass.credentials = credentials(options)
     if request.isOnce { try compare(&pass, request, ledger) }
     let ports = try makePorts(
       feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil, observer: observer)

@@ -14,8 +14,8 @@ package struct Tarn: Sendable {
   /// and ask an agent.
   package var configured: @Sendable (String) -> (folder: String, state: String?)? = { _ in nil }
 
-  /// Returns the mirrors of the settings, each with its folder. May read the settings.
-  package var configuredFolders: @Sendable () -> [(name: String, folder: String)] = { [] }
+  /// Returns the mirrors of the settings, each with its folder and its feed. May read the settings.
+  package var configuredFolders: @Sendable () -> [(name: String, folder: String, feed: String)] = { [] }
 
   /// Identifies the settings (`SettingsPaths.place`); `nil` when they could not be taken. May read the
   /// settings.

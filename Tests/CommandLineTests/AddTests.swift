@@ -246,6 +246,16 @@ import Testing
     #expect(place.exists("conf.d/m.toml"))
   }
 
+  /// A mirror with it would fail at each pass, so nobody is told to write it all the same.
+  @Test func aFileThatEachPassRefusesIsNotWrittenUnasked() throws {
+    try place.write("<html>\n", "cookies")
+    chmod("\(place.path)/cookies", 0o600)
+    let result = try add(feed, "m", "--cookies", "\(place.path)/cookies")
+    #expect(result.status == 78 && result.messages.contains("not one of a Netscape cookie file"), "\(result)")
+    #expect(
+      result.messages.contains("nothing was written") && !result.messages.contains("--no-check"), "\(result)")
+  }
+
   @Test func aNameThatIsNearlyRightIsTold() throws {
     #expect(try add(feed, "podcasts").status == 0)
     #expect(try place.tarn("remove", "podcats").messages.contains("did you mean 'podcasts'?"))

@@ -57,6 +57,18 @@ import Testing
     #expect(hint.contains("replace") == mayReplace && hint.contains("--existing keep-both"))
   }
 
+  /// A header file that was given is not asked for.
+  @Test(arguments: [nil, ["Authorization: Bearer wrong"]] as [[String]?])
+  func refusedHeadersAreNotMissing(headers: [String]?) throws {
+    place.end()
+    var request = TaskRequest(url: "http://h/a", to: "/out/a")
+    request.headers = headers
+    var task = TaskRecord(number: 1, state: .failed, request: request, added: Samples.now)
+    task.code = "http-401"
+    let hint = try #require(GetRun.hint(task))
+    #expect(hint.contains("give the credentials") == (headers == nil) && hint.contains("--header-file"))
+  }
+
   @Test(arguments: ["no-space", "quota-exceeded"]) func aFullDiskIsHinted(code: String) throws {
     place.end()
     var task = TaskRecord(

@@ -67,6 +67,12 @@ import Testing
     #expect(outcome.status == 64 && outcome.messages.contains("the name of the plan is empty"), "\(outcome)")
   }
 
+  @Test func anEmptyWordIsNoPath() throws {
+    defer { place.end() }
+    let outcome = try place.tarn("explain", "")
+    #expect(outcome.status == 64 && outcome.messages.contains("is a variable not set?"), "\(outcome)")
+  }
+
   @Test func aDamagedListHasAHint() throws {
     defer { place.end() }
     for (name, text) in [

@@ -139,11 +139,13 @@ final class AgentMemberTests: AgentHouse {
   /// The socket of a system without the group `tarn` has the agent's own group, which is root's here.
   private func member(_ arguments: String...) throws -> Outcome { try ask(arguments, group: getegid()) }
 
-  private func ask(_ arguments: [String], group: UInt32) throws -> Outcome {
+  private func ask(
+    _ arguments: [String], group: UInt32, environment more: [String: String] = [:]
+  ) throws -> Outcome {
     let user = ["--reuid", "65400", "--regid", "\(group)", "--clear-groups", place.path + "/tarn"]
     return try Program(
       Program.find("setpriv") ?? "", user + arguments + ["--socket", place.path + "/run/tarn.sock"],
-      environment: Tarn.environment(), in: URL(fileURLWithPath: "/")
+      environment: Tarn.environment(more), in: URL(fileURLWithPath: "/")
     ).wait()
   }
 
@@ -171,6 +173,20 @@ final class AgentMemberTests: AgentHouse {
     #expect(
       removed.status == 64 && removed.errors.contains("an agent keeps the mirror files")
         && removed.errors.contains("put 'sudo' before the command"), "\(removed)")
+  }
+
+  /// A name that is nearly one's own is misspelled, whatever an agent knows that may not be asked.
+  @Test func whoMayNotAskLearnsOfTheOwnNameThatIsNear() throws {
+    try start()
+    try place.write(
+      "[mirror.foobar]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"/nonexistent/foobar\"\n",
+      to: "own/tarn.toml")
+    for (verb, status) in [("remove", Int32(64)), ("forget", 73)] {
+      let outcome = try ask(
+        [verb, "foobr"], group: 65_400, environment: ["CONFIGURATION_DIRECTORY": place.path + "/own"])
+      #expect(
+        outcome.status == status && outcome.errors.contains("did you mean 'foobar'?"), "\(verb): \(outcome)")
+    }
   }
 
   /// To adopt it would not help.
@@ -212,6 +228,9 @@ final class AgentMemberTests: AgentHouse {
           "\(asked): \(outcome)")
       }
     }
+    // What forget would refuse is not advised.
+    let removed = try member("remove", folder)
+    #expect(removed.status == 77 && removed.errors.contains("Permission denied"), "\(removed)")
     // A path in a mirror that may not be looked into lies in one nevertheless.
     for words in [["explain", folder + "/f1"], ["status", folder + "/f0"], ["verify", folder + "/none"]] {
       let outcome = try ask(words, group: getegid())

@@ -17,6 +17,7 @@ struct BadInputTests {
         location = /slow.bin { \(held.location) }
         location = /broken { return 500; }
         location = /secret { return 401; }
+        location = /away { return 302 http://localhost:$server_port/secret; }
         """)
     place = try TemporaryDirectory()
   }
@@ -49,7 +50,26 @@ struct BadInputTests {
       let outcome = try Tarn.sync(server.url("secret"), folder, option, "\(place.path)/\(file)")
       #expect(outcome.status == 66 && outcome.errors.contains("; it refused "), "\(outcome)")
       #expect(outcome.errors.contains(words) && !outcome.errors.contains("wrong"), "\(outcome)")
+      let plan = try Tarn.run(["plan", server.url("secret"), folder, option, "\(place.path)/\(file)"])
+      #expect(
+        plan.status == 66 && plan.errors.contains("; it refused ") && plan.errors.contains(words), "\(plan)")
     }
+  }
+
+  /// What is for the feed's host did not go to the host that refused.
+  @Test func aRefusalByAnotherHostIsNotOneOfTheHeaders() throws {
+    try place.write("Authorization: Bearer right\n", to: "headers")
+    try place.write("machine localhost login ann password right\n", to: "netrc")
+    for file in ["headers", "netrc"] { chmod("\(place.path)/\(file)", 0o600) }
+    let headers = try Tarn.sync(server.url("away"), folder, "--header-file", "\(place.path)/headers")
+    #expect(
+      headers.status == 66 && headers.errors.contains("; that was http://localhost:")
+        && headers.errors.contains("goes to the feed's host only") && !headers.errors.contains("it refused"),
+      "\(headers)")
+    let netrc = try Tarn.sync(server.url("away"), folder, "--netrc-file", "\(place.path)/netrc")
+    #expect(
+      netrc.status == 66 && netrc.errors.contains("; that was http://localhost:")
+        && netrc.errors.contains("over https only"), "\(netrc)")
   }
 
   /// Damage anywhere in the ledger, also where only reading finds it: set aside, rebuilt, nothing deleted.

@@ -53,14 +53,15 @@ struct FileOptionTests {
       "\(outcome)")
   }
 
-  /// libcurl leaves out what it does not understand.
+  /// libcurl leaves out what it does not understand, beside cookies without harm.
   @Test(
     arguments: [
       (
         "# Netscape HTTP Cookie File\n\n#HttpOnly_h\tFALSE\t/\tTRUE\t0\tsid\t1\r\nh\tTRUE\t/\tFALSE\t0\tempty\n",
         nil
       ),
-      ("Set-Cookie: sid=1; path=/\n", nil), ("", nil), ("Cookie: sid=1\n", 1),
+      ("odd\nh\tTRUE\t/\tFALSE\t0\tsid\t1\n", nil), ("Set-Cookie: sid=1; path=/\n", nil), ("", nil),
+      ("Cookie: sid=1\n", 1),
       ("# Netscape HTTP Cookie File\nh FALSE / FALSE 0 sid 1\n", 2), ("<html>\n", 1),
     ] as [(String, Int?)])
   func onlyAFileOfCookiesIsTaken(text: String, line: Int?) throws {

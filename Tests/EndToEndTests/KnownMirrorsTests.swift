@@ -67,6 +67,7 @@ struct KnownMirrorsTests {
     for directory in [place.url, place.url.appendingPathComponent("iso")] {
       for words in [
         ["status"], ["verify"], ["config", "show"], ["trash", "list"], ["forget"], ["schedule"], ["pause"],
+        ["remove"],
       ] {
         let outcome = try Tarn.run(words + [feed], environment: home, in: directory)
         #expect(
@@ -80,6 +81,22 @@ struct KnownMirrorsTests {
     #expect(try tarn("sync", "-q", feed, place.path + "/two").status == 0)
     #expect(
       try tarn("status", feed).errors.contains("its mirrors are \(place.path)/iso, \(place.path)/two\n"))
+  }
+
+  /// 'tarn sync FEED FOLDER' would make a second one.
+  @Test func theFeedOfAMirrorThatHadNoPassYetLeadsToIt() throws {
+    let feed = server.url("SHA256SUMS")
+    try place.write(
+      "[mirror.iso]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/iso\"\n", to: "tarn.toml")
+    let config = ["--config", place.path + "/tarn.toml"]
+    // It has its name also after the first pass, and appears once.
+    for isSynced in [false, true] {
+      if isSynced {
+        try #require(try Tarn.run(["sync", "iso"] + config, environment: home, in: place.url).status == 0)
+      }
+      let outcome = try Tarn.run(["status", feed] + config, environment: home, in: place.url)
+      #expect(outcome.status == 64 && outcome.errors.contains("its mirror is iso\n"), "\(outcome)")
+    }
   }
 
   @Test func aFolderThatIsGoneIsNamedWithAllThatAreLate() throws {

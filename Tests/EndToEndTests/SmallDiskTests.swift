@@ -124,6 +124,50 @@ struct SmallDiskTests {
     #expect(try Tarn.run(["status", folder]).output.contains("in sync"))
   }
 
+  /// The doctor of one user, who has one mirror. It does not ask the server.
+  private func doctor(_ home: TemporaryDirectory, afterSync words: [String]) throws -> Outcome {
+    let environment = ["HOME": home.path, "STATE_DIRECTORY": home.path + "/state"]
+    #expect(try Tarn.run(["sync", "--retries", "0"] + words, environment: environment).status == 3)
+    return try Tarn.run(["doctor", "--offline"], environment: environment)
+  }
+
+  /// A checksum list says no sizes, and what failed for lack of space is no longer pending.
+  @Test func theDoctorTellsOfFilesThatDidNotFit() throws {
+    let server = try Nginx(locations: "")
+    let (place, home) = (try TemporaryDirectory(), try TemporaryDirectory())
+    try #require(try SmallDisk.mount(place.path, megabytes: 3) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    var lines = ""
+    for number in 0..<3 {
+      let file = try server.files.write(
+        Data(repeating: UInt8(65 + number), count: 1_468_000), to: "f\(number).bin")
+      lines += "\(try Feeds.sha256(file))  f\(number).bin\n"
+    }
+    try server.files.write(lines, to: "SHA256SUMS")
+    let outcome = try doctor(home, afterSync: [server.url("SHA256SUMS"), place.path + "/mirror"])
+    #expect(outcome.status == 3 && outcome.output.contains("files that did not fit failed"), "\(outcome)")
+  }
+
+  /// A mirror made by hand remembers its reserve.
+  @Test(arguments: [["--reserve", "0"], []]) func theDoctorKnowsTheReserve(options: [String]) throws {
+    let server = try Nginx(locations: "")
+    let (place, home) = (try TemporaryDirectory(), try TemporaryDirectory())
+    try #require(try SmallDisk.mount(place.path, megabytes: 3) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    let file = try server.files.write("one\n", to: "f1")
+    let digest = try Feeds.sha256(file)
+    try server.files.write("\(digest)  f1\n\(digest)  gone\n", to: "SHA256SUMS")
+    let words = [server.url("SHA256SUMS"), place.path + "/mirror"] + options
+    _ = try doctor(home, afterSync: words)
+    let space = try FileManager.default.attributesOfFileSystem(forPath: place.path)
+    let free = (space[.systemFreeSize] as? NSNumber)?.intValue ?? 0
+    try place.write(String(repeating: "x", count: max(0, free - (512 << 10))), to: "ballast")
+    let outcome = try Tarn.run(
+      ["doctor", "--offline"], environment: ["HOME": home.path, "STATE_DIRECTORY": home.path + "/state"])
+    #expect(outcome.output.contains(" are free"), "\(outcome)")
+    #expect(outcome.output.contains("(reserve)") == options.isEmpty, "\(outcome)")
+  }
+
   /// What is reported does not fit at the end either: it was not taken for too large beside what failed later.
   @Test func whatIsSmallIsNotReportedBesideWhatIsLarge() throws {
     let server = try Nginx(locations: "")

@@ -131,6 +131,24 @@ import Testing
     #expect(try world.ledger.problem(name: Self.root.bytes) == nil)
   }
 
+  /// The log, events and summaries show it. Its whole URL still leads to it.
+  @Test(arguments: ["?token=hunter2", "2?a=b&key=hunter2"])
+  func aBrokenPageIsNamedWithoutItsToken(place: String) throws {
+    let world = world(FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window"))
+    world.location = .remote(url: Self.root + "?token=hunter2")
+    world.policy.window.keep = 6
+    serve(world, "?token=hunter2", episodes(1...2, world), next: "2?a=b&key=hunter2")
+    serve(world, "2?a=b&key=hunter2", episodes(3...4, world))
+    world.ends[Self.root + place]?.notice = .init(.readInPart, "the feed is broken")
+    #expect(try world.run().problems.map(\.code) == ["feed-read-in-part"])
+    let shown = Self.root + place.replacing("hunter2", with: "***")
+    #expect(try world.ledger.problem(name: shown.bytes) != nil)
+    let query = ExplainQuery(ledger: world.ledger, folder: world.folder, holder: nil)
+    for name in [shown, Self.root + place] {
+      #expect(try query.explain(refused: name.bytes, mirror: "m")?.summary.contains("feed is broken") == true)
+    }
+  }
+
   @Test func aPageThatLeadsBackIsTold() throws {
     let world = pagedWorld(keep: 6)
     var answer = FakeAnswer(body: "a page".bytes)

@@ -132,7 +132,7 @@ package final class Agent: Sendable {
     parts.tarn.configured = { word in
       mirrors.withLock { $0 }.first { $0.name == word }.map { ($0.folder, $0.state) }
     }
-    parts.tarn.configuredFolders = { mirrors.withLock { $0 }.map { ($0.name, $0.folder) } }
+    parts.tarn.configuredFolders = { mirrors.withLock { $0 }.map { ($0.name, $0.folder, $0.feed) } }
     self.parts = parts
     schedules = Schedules(environment: parts.environment)
     notifier = ServiceNotifier(environment: parts.environment)

@@ -76,6 +76,7 @@ package struct ExplainQuery {
       // The ledger keeps only this many bytes of a name.
       let known =
         try ledger.problem(name: name) ?? ledger.problem(name: Array(name.prefix(Refusal.mostShown)))
+        ?? ledger.problem(name: FeedReader.problemName(String(decoding: name, as: UTF8.self)))
       guard let problem = known, problem.kind == .refused || (try? RelativePath(name)) == nil else {
         return nil
       }

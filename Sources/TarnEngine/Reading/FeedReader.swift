@@ -9,7 +9,10 @@ struct FeedReader {
   var policy: PassPolicy { pass.request.policy }
 
   /// The feed's name in a problem about the feed itself.
-  var feedName: String { Redaction.address(pass.request.feed.text) }
+  var feedName: [UInt8] { Self.problemName(pass.request.feed.text) }
+
+  /// Returns the name of a feed's document in a problem: its URL without secrets, for the log, events and summaries show it.
+  static func problemName(_ url: String) -> [UInt8] { Array(Redaction.tokens(Redaction.address(url)).utf8) }
 
   /// A fetched document, which can be parsed repeatedly.
   struct Document {
@@ -208,7 +211,7 @@ struct FeedReader {
           attempt: attempt, isTransient: trouble.isTransient, asked: rest ?? trouble.retryAfter,
           isResting: trouble.isRest || rest != nil, random: ports.random.unit())
         guard case .retry(let pause) = verdict else {
-          throw trouble.failure(request.url, given: pass.request.credentials)
+          throw trouble.failure(request.url, of: pass.request)
         }
         seconds = pause
         attempt += 1
@@ -296,8 +299,11 @@ struct FeedReader {
     var isTransient: Bool
     var retryAfter: Int64?
     var isAsked = true
+    /// The URL that was answered, after redirects; `nil` without an answer.
+    var url: String?
 
     init(_ head: ResponseHead) {
+      url = head.url
       guard !head.isPartOfFile, head.status != 206, !head.isWholeFile else {
         code = DownloadFailure.Code.truncated.rawValue
         message = "the server sent only a part of it"
@@ -325,15 +331,16 @@ struct FeedReader {
     /// True when the host was not asked, because it is in a rest period.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
 
-    func failure(_ url: String, given: PassRequest.Credentials) -> PassFailure {
+    func failure(_ url: String, of request: PassRequest) -> PassFailure {
       let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
       // The message may be read later, when the remaining time would be wrong.
       let isSlowed = isRest ? "" : retryAfter.map { "; it asked for a pause of \($0) s" } ?? ""
-      let isAskedForMore = code == "http-401"
+      let other = self.url.flatMap(request.otherOrigin)
+      let asked = code == "http-401" ? request.credentials.refusal(by: other) : nil
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
-        "\(FeedReader.unreadable)\(Printable.escape(url)): \(message)\(isAskedForMore ? given.refusal : "")\(isSlowed)",
-        hint: isAskedForMore ? given.remedy : hint)
+        "\(FeedReader.unreadable)\(Printable.escape(url)): \(message)\(asked?.words ?? "")\(isSlowed)",
+        hint: asked?.remedy ?? hint)
       failure.retryAfter = retryAfter
       failure.isAsked = isAsked
       return failure
@@ -378,22 +385,58 @@ struct FeedReader {
 extension PassRequest.Credentials {
   fileprivate static let options = "--netrc-file FILE, --netrc or --header-file FILE"
 
-  /// What a server's 401 says of them.
-  fileprivate var refusal: String {
-    switch self {
-    case .none: ""
-    case .netrc: "; it refused the name and password of the netrc file, or that has none for this host"
-    case .headers: "; it refused what the header file holds"
+  /// Returns what a server's 401 says of them, and what helps.
+  ///
+  /// - Parameter other: the server's origin; `nil` for the feed's own.
+  fileprivate func refusal(by other: String?) -> (words: String, remedy: String) {
+    switch (self, other) {
+    case (.none, _): ("", "give the credentials that the server asks for: \(Self.options)")
+    case (.netrc, nil):
+      (
+        "; it refused the name and password of the netrc file, or that has none for this host",
+        "check the entry of this host in the file of --netrc-file or --netrc: machine HOST login NAME password WORD"
+      )
+    case (.netrc, let other?):
+      (
+        "; that was \(other), which refused the name and password of the netrc file, or got none",
+        "check the entry of that host in the netrc file; to other hosts than the feed's it goes over https only"
+      )
+    case (.headers, nil):
+      (
+        "; it refused what the header file holds",
+        "check the file of --header-file; or give a name and a password with --netrc-file FILE"
+      )
+    case (.headers, let other?):
+      (
+        "; that was \(other), and what the header file holds goes to the feed's host only",
+        "give the address that the feed has on that host"
+      )
     }
   }
+}
 
-  fileprivate var remedy: String {
-    switch self {
-    case .none: "give the credentials that the server asks for: \(Self.options)"
-    case .netrc:
-      "check the entry of this host in the file of --netrc-file or --netrc: machine HOST login NAME password WORD"
-    case .headers: "check the file of --header-file; or give a name and a password with --netrc-file FILE"
+extension PassRequest {
+  /// Returns the origin of a URL for messages; `nil` when it is the feed's.
+  fileprivate func otherOrigin(_ url: String) -> String? {
+    guard case .remote(let own) = feed, let origin = Self.origin(url), origin != Self.origin(own) else {
+      return nil
     }
+    return Printable.escape(origin)
+  }
+
+  /// Returns scheme, host and port in their normal form, without the scheme's own port.
+  private static func origin(_ url: String) -> String? {
+    guard let mark = url.firstRange(of: "://"), let scheme = URLScheme(url[..<mark.lowerBound]) else {
+      return nil
+    }
+    let authority = url[mark.upperBound...].prefix { !"/?#".contains($0) }
+    // An IPv6 address has colons within its brackets.
+    let colon =
+      authority.lastIndex(of: ":").flatMap { authority[$0...].contains("]") ? nil : $0 } ?? authority.endIndex
+    let host = String(authority[..<colon])
+    let port = authority[colon...].dropFirst()
+    let isUsual = port.isEmpty || scheme.port.map { port == "\($0)" } == true
+    return "\(scheme.rawValue)://\(HostName(host)?.inURL ?? host.lowercased())\(isUsual ? "" : ":\(port)")"
   }
 }
 

@@ -61,7 +61,7 @@ final class ListingWalk {
     if end.isIndex { try add(checksums) }
     if let broken = end.notice, broken.code == .readInPart {
       // The entries after the broken part are not known, so no pass over this feed is complete.
-      fail(Array(reader.feedName.utf8), code: broken.code.rawValue, message: broken.message)
+      fail(reader.feedName, code: broken.code.rawValue, message: broken.message)
       end.notice = nil
     }
     return end
@@ -95,7 +95,7 @@ final class ListingWalk {
           throw FeedFailure(code: notice.code.rawValue, message: notice.message)
         }
       } catch {
-        return try fail(Array(Redaction.address(next).utf8), error)
+        return try fail(FeedReader.problemName(next), error)
       }
     }
   }

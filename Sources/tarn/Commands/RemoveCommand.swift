@@ -71,6 +71,8 @@ struct RemoveCommand: ParsableCommand {
       return place.name
     }
     if let failure = SettingsReport(session).failure { throw failure }
+    try session.tarn.refuseFeed(name)
+    try refuseClosed(session)
     let word = ShellWord.quote(name)
     let link = AgentLink(session.sources)
     try link.refuseOnlyTheAgents(name, session)
@@ -87,6 +89,16 @@ struct RemoveCommand: ParsableCommand {
       .usage, code: "no-such-mirror", "the settings name no mirror \(word)",
       hint: near.map { "did you mean '\(Printable.escape($0))'?" }
         ?? "to give up a mirror made by 'tarn sync': tarn forget \(word)")
+  }
+
+  /// Refuses the folder of a mirror that this user may not look into. It could not be forgotten either.
+  private func refuseClosed(_ session: Session) throws(PassFailure) {
+    guard name.contains("/") || name.hasPrefix(".") else { return }
+    do throws(PassFailure) {
+      _ = try session.tarn.recordDirectory(folder: name, state: nil)
+    } catch {
+      if error.kind == .permission { throw error }
+    }
   }
 
   /// - Throws: `usage`, with the file and the line, when a person wrote any part of it.

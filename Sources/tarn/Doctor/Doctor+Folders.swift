@@ -158,7 +158,8 @@ extension Doctor {
       return Finding(.warning, .space, of: patient.name, "the free space is unknown")
     }
     let free = UInt64(status.f_bavail) * UInt64(status.f_frsize)
-    let document = try? session.tarn.status(folder: patient.folder, state: patient.state, problemLimit: 0)
+    let document = try? session.tarn.status(
+      folder: patient.folder, state: patient.state, problemLimit: PassReport.mostProblems)
     let isDone =
       document.map { document in
         let open = document.entries.pending + document.entries.failed
@@ -169,7 +170,15 @@ extension Doctor {
         isDone ? .warning : .problem, .space, of: patient.name, "no inode is free",
         mend: "df -i \(ShellWord.quote(patient.folder))")
     }
-    let reserve = ((try? patient.settings?.options.policy())?.reserve ?? PassPolicy().reserve)
+    // The sizes of files that failed are often unknown, so there is no sum.
+    if document?.problems.contains(where: { ProblemAdvice.isLackOfSpace($0.code) }) == true {
+      return Finding(
+        .problem, .space, of: patient.name, "files that did not fit failed; \(Units.show(free)) are free",
+        mend: "df -h \(ShellWord.quote(patient.folder))")
+    }
+    let remembered = try? session.tarn.remembered(folder: patient.folder, state: patient.state).options
+    let reserve =
+      ((try? (patient.settings?.options ?? remembered)?.policy())?.reserve ?? PassPolicy().reserve)
       .bytes(ofTotal: UInt64(status.f_blocks) * UInt64(status.f_frsize))
     let room = Self.room(
       free: free, pending: isDone ? nil : document?.bytes.pending ?? 0, reserve: reserve)

@@ -36,6 +36,7 @@ struct MirrorPath {
   }
 
   private init(alone word: String, _ bytes: [UInt8], _ session: Session) throws(PassFailure) {
+    try session.tarn.refuseEmptyNames(word, nil)
     given = bytes
     if let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
       let name = String(validating: bytes[..<colon], as: UTF8.self),

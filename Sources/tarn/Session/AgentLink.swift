@@ -165,9 +165,10 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.folder ?? word
   }
 
-  /// Refuses a word that only an agent may know which this user may not ask.
+  /// Refuses a word that only an agent may know which this user may not ask. A word that is nearly a name of the
+  /// settings here is rather a misspelled one.
   func refuseOnlyTheAgents(_ word: String, _ session: Session) throws(PassFailure) {
-    guard !Self.wasSilent.withLock({ $0 }) else { return }
+    guard !Self.wasSilent.withLock({ $0 }), session.tarn.nearName(word) == nil else { return }
     _ = try tryAsking(about: word, session) { client, mirror in
       try client.status(mirrors: [mirror], problemLimit: 0)
     }

@@ -233,7 +233,9 @@ struct MirrorAdding {
       failure.hint =
         "to take it, keeping every file that is in it: tarn add \(given.joined(separator: " "))"
     case .feedMalformed, .feedUnreachable, .configuration:
-      let rest = "nothing was written; 'tarn add --no-check' writes it without asking"
+      // Each pass would refuse such a file as well.
+      let isLasting = failure.kind == .configuration && failure.code.hasSuffix("-malformed")
+      let rest = "nothing was written" + (isLasting ? "" : "; 'tarn add --no-check' writes it without asking")
       failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest
     default: break
     }

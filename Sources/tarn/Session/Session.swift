@@ -44,7 +44,9 @@ struct Session: Sendable {
     let names = MirrorNames(sources)
     self.names = names
     tarn.configured = { names.place(of: $0) }
-    tarn.configuredFolders = { sources.checked().settings?.mirrors.map { ($0.name, $0.folder) } ?? [] }
+    tarn.configuredFolders = {
+      sources.checked().settings?.mirrors.map { ($0.name, $0.folder, $0.feed) } ?? []
+    }
     let settings = sources.paths.place.map(tarn.absolute)
     tarn.settingsPlace = { sources.checked().settings == nil ? nil : settings }
     tarn.command = { sources.paths.command($0) }
