@@ -73,7 +73,8 @@ struct GetRun {
 
   /// Returns what helps against a failure; `nil` when its message is enough.
   static func hint(_ task: TaskRecord) -> String? {
-    switch task.code {
+    let hasHeaders = task.request.headers?.isEmpty == false
+    return switch task.code {
     case FolderFailure.Code.exists.rawValue where task.request.existing == .replace:
       "--existing keep-both gives it another name"
     case FolderFailure.Code.exists.rawValue:
@@ -81,8 +82,7 @@ struct GetRun {
     case FolderFailure.Code.missing.rawValue where task.request.makeDirectories != true:
       "-p creates missing folders"
     case "http-404", "http-410": "check the URL: its server has no such file"
-    case "http-401",
-      "http-403" where task.request.headers?.isEmpty == false:
+    case "http-401" where hasHeaders, "http-403" where hasHeaders:
       "check the file of --header-file; it goes to the host of the URL only, and not where a redirect leads"
     case "http-401", "http-403": "give the credentials that the server asks for: --header-file FILE"
     case FolderFailure.Code.noSpace.rawValue, FolderFailure.Code.quota.rawValue:
