@@ -79,8 +79,11 @@ struct BringingRepairs {
   var running: Int { repairs.values.count { $0.isRunning } }
 
   /// What is still to be brought and is counted as in place.
-  var left: RepairPending {
-    repairs.filter { $0.key > lastMissing }.reduce(RepairPending()) { $0 + $1.value.left }
+  var left: RepairPending { left(upTo: last) }
+
+  /// Returns the part of `left` of the repairs up to this one.
+  func left(upTo id: ID) -> RepairPending {
+    repairs.filter { $0.key > lastMissing && $0.key <= id }.reduce(RepairPending()) { $0 + $1.value.left }
   }
 
   /// Returns what a repair still has to bring, without what has failed.

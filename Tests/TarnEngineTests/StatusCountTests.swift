@@ -301,6 +301,50 @@ import Testing
     #expect(document.entries.current == 2 && document.entries.pending == 0, "\(document.entries)")
   }
 
+  /// A look at everything beside the repair finds it missing, too.
+  @Test(arguments: [false, true]) func whatARepairBringsIsMissingOnceAfterACount(hasFailure: Bool) throws {
+    let world = try World.inSync(["a", "b", "c"])
+    if hasFailure {
+      world.add(world.entry("bad", "lost"))
+      #expect(try world.run().counts.failed == 1)
+    }
+    world.server.clearRequests()
+    let slow = world.hold("a")
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    #expect(try !world.repairBeside([.everything]).wantsCount)
+    var document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    #expect(document.entries.failed == (hasFailure ? 1 : 0) && document.bytes.current == 18, "\(document)")
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "3")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.entries.current == 3 && document.entries.pending == 0, "\(document.entries)")
+  }
+
+  /// The look at everything found it in place, and counts at its end.
+  @Test func whatGoesAfterALookIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b", "c"])
+    world.add(world.entry("bad", "lost"))
+    #expect(try world.run().counts.failed == 1)
+    let (first, second) = (world.hold("a"), world.hold("b"))
+    world.folder.delete("a".path)
+    let whole = try world.beginRepair([.everything])
+    world.awaitRequest(of: "a")
+    world.folder.delete("b".path)
+    let repair = try world.beginRepair([Region("b".path, .itself)])
+    world.awaitRequest(of: "b")
+    first.open()
+    #expect(try !whole.wait().wantsCount)
+    let document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    second.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    #expect(try status(world).entries.current == 3)
+  }
+
   /// The pass has counted it as in place, and has something of its own to bring.
   @Test func whatARepairBringsBesideAPassIsMissing() throws {
     let world = try World.inSync(["a", "b"])
