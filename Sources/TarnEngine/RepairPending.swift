@@ -122,7 +122,8 @@ struct BringingRepairs {
   /// The pass has counted what is in place, and brings what is missing.
   mutating func endComparison() {
     lastMissing = lastBeforeComparison
-    repairs = repairs.filter { $0.value.isRunning }
+    // The pass brings what earlier ones have left, and not what a later one was cut short at.
+    repairs = repairs.filter { $0.value.isRunning || $0.key > lastMissing }
   }
 
   mutating func endPass() { lastMissing = 0 }

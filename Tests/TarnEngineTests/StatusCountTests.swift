@@ -470,6 +470,26 @@ import Testing
     #expect(ledger.contents.facts[.repairPending] == "1 0")
   }
 
+  /// The pass brings what the earlier one left. What the later one was to bring was in place for it.
+  @Test func onlyWhatThePassHasFoundMissingIsLeftToIt() {
+    var repairs = BringingRepairs()
+    func cutShort(files: Int) {
+      let repair = repairs.begin(RepairPending(files: files))
+      repairs.end(repair, left: RepairPending(files: files))
+    }
+    cutShort(files: 1)
+    repairs.beginComparison()
+    cutShort(files: 2)
+    #expect(repairs.left.files == 3)
+    repairs.endComparison()
+    #expect(repairs.left.files == 2)
+    repairs.endPass()
+    #expect(repairs.left.files == 2)
+    repairs.beginComparison()
+    repairs.endComparison()
+    #expect(repairs.left.files == 0)
+  }
+
   /// What came has another size than what it stands for, and takes no more off what is missing than that had.
   @Test func whatIsMissingIsCountedAsItWas() throws {
     let world = World()

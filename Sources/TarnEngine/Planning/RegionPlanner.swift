@@ -27,7 +27,9 @@ final class RegionPlanner {
     /// True when something has to be fetched that was not in place before.
     var wantsNew = false
     /// True when only its server knows which version is wanted of a file that is back. The last pass did not ask.
-    var wantsVersion = false
+    var wantsVersion: Bool { !back.isEmpty }
+    /// The names of these files.
+    fileprivate var back: Set<[UInt8]> = []
     /// True when a row's file is gone and nothing wants it. Only a pass, which has read the feed, drops such a row; of a window's
     /// rows only those that have expired.
     var hasForgettable = false
@@ -236,7 +238,10 @@ final class RegionPlanner {
       }
     // The pass that met the problem did not ask the server.
     if isOver, case .action = finding.decision {
-      (findings.isUnsettled, findings.wantsNew, findings.wantsVersion) = (true, true, true)
+      (findings.isUnsettled, findings.wantsNew) = (true, true)
+      findings.back.insert(name)
+    } else {
+      findings.back.remove(name)
     }
     if isOver { findings.settled.insert(name) } else { findings.settled.remove(name) }
   }
