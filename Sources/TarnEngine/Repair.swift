@@ -53,7 +53,7 @@ extension Pass {
       let plan = planner.writer.plan
       (report.problems, report.counts, report.bytes) = (plan.problems, plan.counts, plan.bytes)
       let lookTime = planner.findings.lookTime
-      let isSuperseded = try bring(planner.writer, in: folder, into: &report) { looked(lookTime) }
+      let isSuperseded = try bring(planner, in: folder, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let conflicts = report.problems.filter { $0.kind == .conflict }
@@ -140,16 +140,15 @@ extension Pass {
 
   /// - Returns: whether another manifest came meanwhile.
   private func bring(
-    _ writer: PlanWriter, in folder: any FolderPort, into report: inout PassReport, begins: () -> Void
+    _ planner: RegionPlanner, in folder: any FolderPort, into report: inout PassReport, begins: () -> Void
   ) throws -> Bool {
-    let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let repair = ports.engine.beginBringing(plan.work.missing)
+    let repair = ports.engine.beginBringing(planner.writer.plan.work.missing - planner.findings.triedAgain)
     var rest = RepairPending()
     defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
-    let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
+    let isSuperseded = try carryOut(planner.writer, in: folder, of: repair, into: &report)
     if stop.isSet { rest = ports.engine.left(of: repair) }
     return isSuperseded
   }

@@ -38,13 +38,6 @@ extension RepairPending {
 struct BringingRepair: Sendable {
   let engine: TransferEngine
   let id: BringingRepairs.ID
-
-  /// Counts the file of an action as failed. It stays missing; when the repair is cut short, its problem tells of it.
-  ///
-  /// - Parameter isOver: true when it is tried again.
-  func countFailed(_ action: Action, isOver: Bool = false) {
-    engine.countFailed(BroughtFile(repair: self, pending: RepairPending(action)), isOver: isOver)
-  }
 }
 
 /// A file that a repair was to bring.
@@ -59,8 +52,6 @@ struct BringingRepairs {
 
   private struct Repair {
     var left: RepairPending
-    /// What of it has failed.
-    var failed = RepairPending()
     var isRunning = true
   }
 
@@ -86,8 +77,8 @@ struct BringingRepairs {
     repairs.filter { $0.key > lastMissing && $0.key <= id }.reduce(RepairPending()) { $0 + $1.value.left }
   }
 
-  /// Returns what a repair still has to bring, without what has failed.
-  func left(of id: ID) -> RepairPending { repairs[id].map { $0.left - $0.failed } ?? RepairPending() }
+  /// Returns what a repair still has to bring. What has failed is missing, too.
+  func left(of id: ID) -> RepairPending { repairs[id]?.left ?? RepairPending() }
 
   func isCountedAsMissing(_ id: ID) -> Bool { repairs[id] != nil && id <= lastMissing }
 
@@ -102,11 +93,6 @@ struct BringingRepairs {
       guard let repair = repairs[file.repair.id] else { continue }
       repairs[file.repair.id]?.left = repair.left - file.pending
     }
-  }
-
-  mutating func countFailed(_ file: BroughtFile, isOver: Bool) {
-    guard let failed = repairs[file.repair.id]?.failed else { return }
-    repairs[file.repair.id]?.failed = isOver ? failed - file.pending : failed + file.pending
   }
 
   /// - Parameter left: what a repair that was cut short did not bring.

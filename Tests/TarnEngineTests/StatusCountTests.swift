@@ -241,8 +241,8 @@ import Testing
     #expect(RepairPending(action).files == (isMissing ? 1 : 0))
   }
 
-  /// Its problem tells of what failed. What was never in place is not among what is left.
-  @Test(arguments: [false, true]) func whatFailedIsNotLeft(isRestore: Bool) throws {
+  /// Also what failed of it. What was never in place is not among what is left.
+  @Test(arguments: [false, true]) func whatACutRepairHasNotBroughtIsMissing(isRestore: Bool) throws {
     let world = try World.inSync(["a", "b"])
     var entry = world.serve("p", "text of p")
     // It waits for no duplicate.
@@ -259,8 +259,42 @@ import Testing
     repair.stop.set()
     let report = try repair.wait().report
     #expect(report.wasStopped && report.counts.failed == 1 && report.counts.restored == 0)
-    #expect(world.ledger.contents.facts[.repairPending] == "2 18")
+    #expect(world.ledger.contents.facts[.repairPending] == (isRestore ? "3 27" : "2 18"))
+    let entries = try status(world).entries
+    #expect(entries.current == 0 && entries.pending == 2 && entries.failed == 1, "\(entries)")
     for gate in gates { gate.open() }
+  }
+
+  /// The last count has it as missing already.
+  @Test func whatARepairTriesAgainIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    world.folder.delete("b".path)
+    world.server.script(World.host + "b", [FakeAnswer(status: 404)])
+    #expect(try world.repair([.everything]).report.counts.failed == 1)
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "1")
+    let slow = world.hold("b")
+    world.server.clearRequests()
+    let repair = try world.beginRepair([Region("b".path, .itself)])
+    world.awaitRequest(of: "b")
+    #expect(try status(world).entries.current == 1)
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+  }
+
+  /// What the last count has as missing has a row, as what it was before has one.
+  @Test func whatARepairBringsBesideALossIsMissing() throws {
+    let world = try World.inSync(["a", "b", "c"])
+    world.folder.delete("b".path)
+    world.server.script(World.host + "b", [FakeAnswer(status: 404)])
+    #expect(try world.repair([.everything]).report.counts.failed == 1)
+    let slow = world.hold("a")
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    let entries = try status(world).entries
+    #expect(entries.current == 1 && entries.pending == 1 && entries.failed == 1, "\(entries)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
   }
 
   /// Whatever becomes of the others, and of the process.

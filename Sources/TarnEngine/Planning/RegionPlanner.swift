@@ -35,6 +35,8 @@ final class RegionPlanner {
     var hasForgettable = false
     /// The names of known problems whose paths are as the manifest wants them.
     var settled: Set<[UInt8]> = []
+    /// The files to bring back that have failed or were in conflict before, so that the last count has them as missing.
+    var triedAgain = RepairPending()
     /// The wanted files that are as they were left.
     var asLeft: (count: Int, bytes: UInt64) = (0, 0)
     /// The time that reading took, without hashing.
@@ -154,6 +156,10 @@ final class RegionPlanner {
   /// it.
   private func note(_ finding: Finding) {
     settle(finding)
+    if case .action(let action) = finding.decision, action.kind != .inspect, known[finding.path.bytes] != nil
+    {
+      findings.triedAgain = findings.triedAgain + RepairPending(action)
+    }
     switch finding.decision {
     case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
     case .action(let action) where action.kind == .adopt && action.row != nil: break

@@ -199,16 +199,12 @@ package final class TransferEngine: Sendable {
     try? recordPending(in: ledger)
   }
 
-  /// Returns what a repair still has to bring, without what has failed.
+  /// Returns what a repair still has to bring.
   func left(of repair: BringingRepair) -> RepairPending { inbox.withLock { $0.bringing.left(of: repair.id) } }
 
   /// Returns what repairs still have to bring that began before a time in the history. Files of later repairs may have gone after it.
   func left(begunBefore history: History) -> RepairPending {
     inbox.withLock { $0.bringing.left(upTo: history.lastRepair) }
-  }
-
-  func countFailed(_ file: BroughtFile, isOver: Bool) {
-    inbox.withLock { $0.bringing.countFailed(file, isOver: isOver) }
   }
 
   /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is
