@@ -53,7 +53,7 @@ extension Pass {
       let plan = planner.writer.plan
       (report.problems, report.counts, report.bytes) = (plan.problems, plan.counts, plan.bytes)
       let lookTime = planner.findings.lookTime
-      let isSuperseded = try bring(planner.writer, in: folder, into: &report) { looked(lookTime) }
+      let isSuperseded = try bring(planner, in: folder, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let conflicts = report.problems.filter { $0.kind == .conflict }
@@ -114,7 +114,8 @@ extension Pass {
         && (now.manifests, now.records, now.passes) == (before.manifests, before.records, before.passes)
       return try recordRepair(
         regions, report, planner, events.map { .event($0) } + resized(report, plan, regions),
-        isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+        since: before, isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded,
+        mayCount: mayCount)
     }
     let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
     let wantsCount =
@@ -139,16 +140,15 @@ extension Pass {
 
   /// - Returns: whether another manifest came meanwhile.
   private func bring(
-    _ writer: PlanWriter, in folder: any FolderPort, into report: inout PassReport, begins: () -> Void
+    _ planner: RegionPlanner, in folder: any FolderPort, into report: inout PassReport, begins: () -> Void
   ) throws -> Bool {
-    let plan = writer.plan
     guard try ports.stage.actionCount() > 0 else { return false }
     begins()
-    let repair = ports.engine.beginBringing(plan.work.missing)
+    let repair = ports.engine.beginBringing(planner.writer.plan.work.missing - planner.findings.triedAgain)
     var rest = RepairPending()
     defer { ports.engine.endBringing(repair, left: rest) }
     try recordRepairPending()
-    let isSuperseded = try carryOut(writer, in: folder, of: repair, into: &report)
+    let isSuperseded = try carryOut(planner.writer, in: folder, of: repair, into: &report)
     if stop.isSet { rest = ports.engine.left(of: repair) }
     return isSuperseded
   }
@@ -164,7 +164,7 @@ extension Pass {
   /// - Returns: whether there was anything to record.
   private func recordRepair(
     _ regions: [Region], _ report: PassReport, _ planner: RegionPlanner, _ first: [LedgerChange],
-    isUnsettled: Bool, isWhole: Bool, mayCount: Bool
+    since before: TransferEngine.History, isUnsettled: Bool, isWhole: Bool, mayCount: Bool
   ) throws -> Bool {
     let findings = planner.findings
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
@@ -174,7 +174,9 @@ extension Pass {
     let pending = ports.engine.repairPending
     let writesPending = try ports.ledger.fact(.repairPending) != pending
     if writesPending { changes.append(.fact(.repairPending, pending)) }
-    if regions == [.everything], isWhole, mayCount { changes += try counts(report, findings) }
+    if regions == [.everything], isWhole, mayCount {
+      changes += try counts(report, findings, others: ports.engine.left(begunBefore: before))
+    }
     if ports.engine.isQuiet, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
@@ -210,12 +212,15 @@ extension Pass {
     return changes
   }
 
-  /// Returns the facts about what is in place, after a look at everything, that differ from those of the last pass.
+  /// Returns the facts about what is in place, after a look at everything, that differ from those of the last pass. They include what
+  /// is recorded as still to be brought; `tarn status` takes it off.
+  ///
+  /// - Parameter others: what other repairs still have to bring, and was missing at the look.
   private func counts(
-    _ report: PassReport, _ findings: RegionPlanner.Findings
+    _ report: PassReport, _ findings: RegionPlanner.Findings, others: RepairPending
   ) throws -> [LedgerChange] {
-    let current = findings.asLeft.count + report.counts.inPlace
-    let bytes = findings.asLeft.bytes.addingSaturated(report.bytes.inPlace)
+    let current = findings.asLeft.count + report.counts.inPlace + others.files
+    let bytes = findings.asLeft.bytes.addingSaturated(report.bytes.inPlace).addingSaturated(others.bytes)
     let facts: [(LedgerFact, String)] = [
       (.entriesCurrent, String(current)), (.entriesKept, String(report.counts.kept)),
       (.bytesCurrent, String(bytes)),

@@ -38,13 +38,6 @@ extension RepairPending {
 struct BringingRepair: Sendable {
   let engine: TransferEngine
   let id: BringingRepairs.ID
-
-  /// Counts the file of an action as failed. It stays missing; when the repair is cut short, its problem tells of it.
-  ///
-  /// - Parameter isOver: true when it is tried again.
-  func countFailed(_ action: Action, isOver: Bool = false) {
-    engine.countFailed(BroughtFile(repair: self, pending: RepairPending(action)), isOver: isOver)
-  }
 }
 
 /// A file that a repair was to bring.
@@ -59,8 +52,6 @@ struct BringingRepairs {
 
   private struct Repair {
     var left: RepairPending
-    /// What of it has failed.
-    var failed = RepairPending()
     var isRunning = true
   }
 
@@ -79,12 +70,15 @@ struct BringingRepairs {
   var running: Int { repairs.values.count { $0.isRunning } }
 
   /// What is still to be brought and is counted as in place.
-  var left: RepairPending {
-    repairs.filter { $0.key > lastMissing }.reduce(RepairPending()) { $0 + $1.value.left }
+  var left: RepairPending { left(upTo: last) }
+
+  /// Returns the part of `left` of the repairs up to this one.
+  func left(upTo id: ID) -> RepairPending {
+    repairs.filter { $0.key > lastMissing && $0.key <= id }.reduce(RepairPending()) { $0 + $1.value.left }
   }
 
-  /// Returns what a repair still has to bring, without what has failed.
-  func left(of id: ID) -> RepairPending { repairs[id].map { $0.left - $0.failed } ?? RepairPending() }
+  /// Returns what a repair still has to bring. What has failed is missing, too.
+  func left(of id: ID) -> RepairPending { repairs[id]?.left ?? RepairPending() }
 
   func isCountedAsMissing(_ id: ID) -> Bool { repairs[id] != nil && id <= lastMissing }
 
@@ -101,11 +95,6 @@ struct BringingRepairs {
     }
   }
 
-  mutating func countFailed(_ file: BroughtFile, isOver: Bool) {
-    guard let failed = repairs[file.repair.id]?.failed else { return }
-    repairs[file.repair.id]?.failed = isOver ? failed - file.pending : failed + file.pending
-  }
-
   /// - Parameter left: what a repair that was cut short did not bring.
   mutating func end(_ id: ID, left: RepairPending) {
     guard left.files > 0, repairs[id] != nil, id > lastMissing else { return repairs[id] = nil }
@@ -119,7 +108,8 @@ struct BringingRepairs {
   /// The pass has counted what is in place, and brings what is missing.
   mutating func endComparison() {
     lastMissing = lastBeforeComparison
-    repairs = repairs.filter { $0.value.isRunning }
+    // The pass brings what earlier ones have left, and not what a later one was cut short at.
+    repairs = repairs.filter { $0.value.isRunning || $0.key > lastMissing }
   }
 
   mutating func endPass() { lastMissing = 0 }

@@ -156,7 +156,7 @@ package struct AgentState: Sendable {
     }
     mirrors[name]?.schedule.setTiming(timing, now: now)
     if isOtherFeed { mirrors[name]?.schedule.forgetFeed(now: now) }
-    if isOtherFeed || isOtherWork { mirrors[name]?.schedule.want(now: now, endsBackOff: true) }
+    if isOtherFeed || isOtherWork { mirrors[name]?.schedule.want(now: now, urgency: .blind) }
     guard mirrors[name]?.isAtWork == true else { return [] }
     let hasPass = run(of: name) != nil
     mirrors[name]?.isChanged = hasPass
@@ -313,15 +313,15 @@ package struct AgentState: Sendable {
   ///   - wasLooking: true when `looked` was not called for it.
   ///   - needsPass: true when it could not repair everything. A pass is planned soon, unless the mirror runs only on command, or
   ///     backs off.
-  ///   - endsBackOff: true when that pass does not wait for the back-off.
+  ///   - urgency: why that pass does not wait for the back-off; `nil` when it does.
   package mutating func repaired(
-    _ name: String, wasLooking: Bool = true, needsPass: Bool, endsBackOff: Bool = false, now: Moment
+    _ name: String, wasLooking: Bool = true, needsPass: Bool, urgency: RunSchedule.Urgency? = nil, now: Moment
   ) {
     guard mirrors[name]?.repairs ?? 0 > 0 else { return }
     mirrors[name]?.repairs -= 1
     if wasLooking { mirrors[name]?.isLooking = false }
     guard goesOn(name) else { return }
-    if needsPass { mirrors[name]?.schedule.want(now: now, endsBackOff: endsBackOff) }
+    if needsPass { mirrors[name]?.schedule.want(now: now, urgency: urgency) }
   }
 
   // MARK: - What is due

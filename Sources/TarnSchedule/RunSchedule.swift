@@ -54,6 +54,15 @@ package struct RunSchedule: Sendable {
     case none
   }
 
+  /// Why a wanted run comes in spite of the back-off. Each reason counts once, until a run has settled it.
+  package enum Urgency: Sendable, Hashable {
+    /// Nothing can be done without the run, until one has read the feed.
+    case blind
+    /// A file is back whose version only its server knows, until a run has succeeded. One that reads the feed may leave the same
+    /// conflict again.
+    case version
+  }
+
   package struct NextRun: Sendable, Hashable {
     /// The time by the wall clock; `nil` when nothing is planned.
     package var at: Timestamp?
@@ -129,8 +138,8 @@ package struct RunSchedule: Sendable {
   private var hold: Wait?
   /// The wait after a failure, unless a planned time comes first.
   private var backOff: Wait?
-  /// True when a wanted run has ended the back-off, and no run has read the feed since.
-  private var hasEndedBackOff = false
+  /// The reasons that have ended a back-off, and that no run has settled since.
+  private var unsettled: Set<Urgency> = []
   /// The wait before a missed run is made up for.
   private var catchUp: Wait?
   private var lastBegin: Moment?
@@ -179,16 +188,15 @@ package struct RunSchedule: Sendable {
   /// Tells that a run would be useful soon. It waits while the mirror is paused or backs off, and never comes where runs come only
   /// on command.
   ///
-  /// - Parameter endsBackOff: true when nothing can be done without the run, so that it comes in spite of the back-off; once, until
-  ///   `hasReadFeed`.
-  package mutating func want(now: Moment, endsBackOff: Bool = false) {
+  /// - Parameter urgency: why it comes in spite of the back-off; `nil` when it waits.
+  package mutating func want(now: Moment, urgency: Urgency? = nil) {
     guard timing != .onDemand else { return }
-    if endsBackOff, !hasEndedBackOff, backOff != nil { (backOff, hasEndedBackOff) = (nil, true) }
+    if let urgency, backOff != nil, unsettled.insert(urgency).inserted { backOff = nil }
     if catchUp == nil { catchUp = Wait(from: now, seconds: 0) }
   }
 
-  /// Tells that a run has read the feed: a wanted run may end the back-off again.
-  package mutating func hasReadFeed() { hasEndedBackOff = false }
+  /// Tells that a run has read the feed: a wanted run may end the back-off again, unless it is for a version.
+  package mutating func hasReadFeed() { unsettled.remove(.blind) }
 
   package mutating func setPaused(_ paused: Bool) {
     isPaused = paused
@@ -275,6 +283,7 @@ package struct RunSchedule: Sendable {
     case .succeeded:
       history.lastSuccess = now.wall
       history.failures = 0
+      unsettled.remove(.version)
     case .held: history.failures = 0
     case .failedTransient, .failedPermanent: history.failures += 1
     }

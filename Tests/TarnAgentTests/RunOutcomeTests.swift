@@ -121,13 +121,13 @@ import Testing
   /// The last pass had read the feed, and may ask its server again.
   @Test func whoAsksForAVersionWaitsOnlyForAFailingFeed() {
     var outcome = RepairOutcome(isDone: true)
-    #expect(!outcome.endsBackOff(after: nil))
+    #expect(outcome.urgency(after: nil) == nil)
     outcome.wantsVersion = true
-    #expect(outcome.endsBackOff(after: nil))
+    #expect(outcome.urgency(after: nil) == .version)
     let failure = PassFault(message: "the server does not answer")
-    #expect(!outcome.endsBackOff(after: failure))
+    #expect(outcome.urgency(after: failure) == nil)
     outcome.wasBlind = true
-    #expect(outcome.endsBackOff(after: failure))
+    #expect(outcome.urgency(after: failure) == .blind)
   }
 
   /// Something else had failed already.

@@ -366,24 +366,25 @@ import Testing
     #expect(world.text(name(0)) == "mine")
   }
 
-  /// Somebody had moved it away, and has put it back since the pass looked.
-  @Test func aFileThatIsBackIsNotForgotten() throws {
+  /// Somebody had moved it away, and has put it back since the pass looked. Or nobody can look there any more.
+  @Test(arguments: [true, false]) func aFileThatMayBeBackIsNotForgotten(isBack: Bool) throws {
     let world = try filled(40)
     unlist(0..<1, world)
-    let (folder, path, isBack) = (world.folder, name(0).path, Gate())
+    let (folder, path, isAccepted) = (world.folder, name(0).path, Gate())
     folder.rename(path, to: "away".path)
     world.ledger.beforeApply { changes in
       let isOfAcceptance = changes.contains {
         if case .fact(.entriesWanted, _) = $0 { true } else { false }
       }
-      guard isOfAcceptance, !isBack.isOpen else { return }
-      folder.rename("away".path, to: path)
-      isBack.open()
+      guard isOfAcceptance, !isAccepted.isOpen else { return }
+      if isBack { folder.rename("away".path, to: path) } else { folder.fail(.look) }
+      isAccepted.open()
     }
     let report = try world.run()
     #expect(report.counts.forgotten == 0 && report.problems.map(\.code) == ["changed-meanwhile"])
-    #expect(try world.run().counts.deleted == 1)
-    #expect(world.trash == ["text 0"])
+    let counts = try world.run().counts
+    #expect(counts.deleted == (isBack ? 1 : 0) && counts.forgotten == (isBack ? 0 : 1))
+    #expect(world.trash == (isBack ? ["text 0"] : []))
   }
 
   /// A crash right after the rename: only the intent tells what the file in the trash is.

@@ -103,6 +103,31 @@ import Testing
     #expect(try world.run().isInSync && world.text("u") == "newer text of u")
   }
 
+  /// The repair looks twice: with all that its directory has, and by itself. Somebody edits it between the two.
+  @Test func whatIsEditedAfterItCameBackIsAskedForNoVersion() throws {
+    let world = try world()
+    world.policy.localChanges = .report
+    wantBare("d/u", "text of u", etag: "\"1\"", of: world)
+    world.want("d/s", "text of s")
+    #expect(try world.run().isInSync)
+    world.folder.rename("d/u".path, to: "away".path)
+    world.want("new", "text of new")
+    let gate = world.hold("new")
+    world.clock.advance(.seconds(1))
+    let pass = try world.begin()
+    world.await { requests(of: "new", world) > 0 }
+    world.folder.rename("away".path, to: "d/u".path)
+    gate.open()
+    #expect(try pass.wait().counts.conflict == 1)
+    let folder = world.folder
+    folder.touch("d/s".path)
+    folder.beforeDigest { path in
+      if path == "d/s".path { folder.edit("d/u".path, "mine".bytes) }
+    }
+    let look = try world.repair([itself("d"), itself("d/u")])
+    #expect(!look.wantsVersion && world.text("d/u") == "mine" && world.ledger.contents.problems.count == 1)
+  }
+
   /// The pass finds it gone or edited, and its manifest does not name it. It is back before that manifest is announced.
   @Test(arguments: [false, true]) func whatARepairHasBroughtSinceIsNotForgotten(isEdited: Bool) throws {
     let world = try World.inSync(["a"] + (0..<20).map { "other-\($0)" })

@@ -241,8 +241,8 @@ import Testing
     #expect(RepairPending(action).files == (isMissing ? 1 : 0))
   }
 
-  /// Its problem tells of what failed. What was never in place is not among what is left.
-  @Test(arguments: [false, true]) func whatFailedIsNotLeft(isRestore: Bool) throws {
+  /// Also what failed of it. What was never in place is not among what is left.
+  @Test(arguments: [false, true]) func whatACutRepairHasNotBroughtIsMissing(isRestore: Bool) throws {
     let world = try World.inSync(["a", "b"])
     var entry = world.serve("p", "text of p")
     // It waits for no duplicate.
@@ -259,8 +259,42 @@ import Testing
     repair.stop.set()
     let report = try repair.wait().report
     #expect(report.wasStopped && report.counts.failed == 1 && report.counts.restored == 0)
-    #expect(world.ledger.contents.facts[.repairPending] == "2 18")
+    #expect(world.ledger.contents.facts[.repairPending] == (isRestore ? "3 27" : "2 18"))
+    let entries = try status(world).entries
+    #expect(entries.current == 0 && entries.pending == 2 && entries.failed == 1, "\(entries)")
     for gate in gates { gate.open() }
+  }
+
+  /// The last count has it as missing already.
+  @Test func whatARepairTriesAgainIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b"])
+    world.folder.delete("b".path)
+    world.server.script(World.host + "b", [FakeAnswer(status: 404)])
+    #expect(try world.repair([.everything]).report.counts.failed == 1)
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "1")
+    let slow = world.hold("b")
+    world.server.clearRequests()
+    let repair = try world.beginRepair([Region("b".path, .itself)])
+    world.awaitRequest(of: "b")
+    #expect(try status(world).entries.current == 1)
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+  }
+
+  /// What the last count has as missing has a row, as what it was before has one.
+  @Test func whatARepairBringsBesideALossIsMissing() throws {
+    let world = try World.inSync(["a", "b", "c"])
+    world.folder.delete("b".path)
+    world.server.script(World.host + "b", [FakeAnswer(status: 404)])
+    #expect(try world.repair([.everything]).report.counts.failed == 1)
+    let slow = world.hold("a")
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    let entries = try status(world).entries
+    #expect(entries.current == 1 && entries.pending == 1 && entries.failed == 1, "\(entries)")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
   }
 
   /// Whatever becomes of the others, and of the process.
@@ -299,6 +333,50 @@ import Testing
     #expect(try repair.wait().report.counts.restored == 1)
     document = try status(world)
     #expect(document.entries.current == 2 && document.entries.pending == 0, "\(document.entries)")
+  }
+
+  /// A look at everything beside the repair finds it missing, too.
+  @Test(arguments: [false, true]) func whatARepairBringsIsMissingOnceAfterACount(hasFailure: Bool) throws {
+    let world = try World.inSync(["a", "b", "c"])
+    if hasFailure {
+      world.add(world.entry("bad", "lost"))
+      #expect(try world.run().counts.failed == 1)
+    }
+    world.server.clearRequests()
+    let slow = world.hold("a")
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([Region("a".path, .itself)])
+    world.awaitRequest(of: "a")
+    #expect(try !world.repairBeside([.everything]).wantsCount)
+    var document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    #expect(document.entries.failed == (hasFailure ? 1 : 0) && document.bytes.current == 18, "\(document)")
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "3")
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.entries.current == 3 && document.entries.pending == 0, "\(document.entries)")
+  }
+
+  /// The look at everything found it in place, and counts at its end.
+  @Test func whatGoesAfterALookIsMissingOnce() throws {
+    let world = try World.inSync(["a", "b", "c"])
+    world.add(world.entry("bad", "lost"))
+    #expect(try world.run().counts.failed == 1)
+    let (first, second) = (world.hold("a"), world.hold("b"))
+    world.folder.delete("a".path)
+    let whole = try world.beginRepair([.everything])
+    world.awaitRequest(of: "a")
+    world.folder.delete("b".path)
+    let repair = try world.beginRepair([Region("b".path, .itself)])
+    world.awaitRequest(of: "b")
+    first.open()
+    #expect(try !whole.wait().wantsCount)
+    let document = try status(world)
+    #expect(document.entries.current == 2 && document.entries.pending == 1, "\(document.entries)")
+    second.open()
+    #expect(try repair.wait().report.counts.restored == 1)
+    #expect(try status(world).entries.current == 3)
   }
 
   /// The pass has counted it as in place, and has something of its own to bring.
@@ -424,6 +502,26 @@ import Testing
     #expect(ledger.contents.facts[.repairPending] == "2 0")
     try engine.recordPending(in: ledger)
     #expect(ledger.contents.facts[.repairPending] == "1 0")
+  }
+
+  /// The pass brings what the earlier one left. What the later one was to bring was in place for it.
+  @Test func onlyWhatThePassHasFoundMissingIsLeftToIt() {
+    var repairs = BringingRepairs()
+    func cutShort(files: Int) {
+      let repair = repairs.begin(RepairPending(files: files))
+      repairs.end(repair, left: RepairPending(files: files))
+    }
+    cutShort(files: 1)
+    repairs.beginComparison()
+    cutShort(files: 2)
+    #expect(repairs.left.files == 3)
+    repairs.endComparison()
+    #expect(repairs.left.files == 2)
+    repairs.endPass()
+    #expect(repairs.left.files == 2)
+    repairs.beginComparison()
+    repairs.endComparison()
+    #expect(repairs.left.files == 0)
   }
 
   /// What came has another size than what it stands for, and takes no more off what is missing than that had.

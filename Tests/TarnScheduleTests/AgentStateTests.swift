@@ -458,7 +458,7 @@ import Testing
     func repair(isBlind: Bool) {
       world.pass(60)
       #expect(world.state.repair("a") != nil)
-      world.state.repaired("a", needsPass: true, endsBackOff: isBlind, now: world.now)
+      world.state.repaired("a", needsPass: true, urgency: isBlind ? .blind : nil, now: world.now)
     }
     for hasReadFeed in [false, true, true, false] {
       repair(isBlind: false)
@@ -475,6 +475,36 @@ import Testing
       #expect(world.starts() == ["a"])
       world.state.ended(
         "a", .failedPermanent, hints: RunSchedule.Hints(), hasReadFeed: true, now: world.now, random: 0)
+    }
+  }
+
+  /// A pass that reads the feed and leaves the same conflict again may be followed by any number of such repairs.
+  @Test func aVersionEndsTheBackOffOnceUntilAPassSucceeds() {
+    var world = World(["a"], every: 86_400)
+    func end(_ outcome: RunSchedule.Outcome) {
+      world.state.ended(
+        "a", outcome, hints: RunSchedule.Hints(), hasReadFeed: true, now: world.now, random: 0)
+    }
+    func repair() {
+      world.pass(60)
+      #expect(world.state.repair("a") != nil)
+      world.state.repaired("a", needsPass: true, urgency: .version, now: world.now)
+    }
+    #expect(world.starts() == ["a"])
+    for _ in 0..<2 {
+      end(.failedPermanent)
+      repair()
+      #expect(world.starts() == ["a"])
+      end(.failedPermanent)
+      for _ in 0..<3 {
+        repair()
+        #expect(world.starts().isEmpty, "the last such pass came to nothing")
+      }
+      world.pass(86_400)
+      #expect(world.starts() == ["a"])
+      end(.succeeded)
+      world.pass(86_400)
+      #expect(world.starts() == ["a"])
     }
   }
 }

@@ -244,7 +244,7 @@ final class ClientLine {
   }
 
   /// Servers end a connection after a number of requests. The one in its place does not tell that there are too many streams.
-  @Test(arguments: [3, Int.max]) func connectionsInPlaceOfOthersTakeNoStreams(_ busy: Int) {
+  @Test(arguments: [3, 40, Int.max]) func connectionsInPlaceOfOthersTakeNoStreams(_ busy: Int) {
     let line = StateLine(PlaceLimits(total: 16, perHost: 16, keptForSmall: 0))
     let client = line.open(PlaceLimits(total: 12, perHost: 6))
     var (running, count) = ([Int](), 0)
@@ -476,6 +476,15 @@ final class ClientLine {
     #expect(limit.most == 26)
     for _ in 0..<300 { answerAll(&limit) }
     #expect(limit.most == StreamLimit.last)
+  }
+
+  /// What fits the connections after it shows anew, also with fewer streams than there may be.
+  @Test func troubleForgetsWhatFitted() {
+    var limit = StreamLimit()
+    for _ in 0...40 { limit.answered(isNew: false, running: 40) }
+    #expect(limit.fitting == 40)
+    limit.meetTrouble(of: 0, fewest: 6)
+    #expect(limit.fitting == 0)
   }
 
   @Test func aGenerationHalvesItOnce() {

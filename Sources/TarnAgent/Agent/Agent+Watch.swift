@@ -272,13 +272,13 @@ extension Agent {
         }
         if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
-      let endsBackOff = outcome.endsBackOff(after: shared.mirrors[name]?.failure)
+      let urgency = outcome.urgency(after: shared.mirrors[name]?.failure)
       // The failure of the last pass no longer applies: the folder could be examined.
       isBack = repair.watch != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
       if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
         name, wasLooking: !repair.isBringing, needsPass: outcome.needsPass || isBack,
-        endsBackOff: endsBackOff || isBack, now: now)
+        urgency: isBack ? .blind : urgency, now: now)
       shared.mirrors[name]?.repairs.removeAll { $0.run == repair.run }
       if outcome.hasChanges { shared.mirrors[name]?.tally.repairs += 1 }
       shared.metricsPace.note()
@@ -347,10 +347,14 @@ struct RepairOutcome: Sendable {
   /// True when the obstacle is expected to be over soon.
   var isBusy: Bool { code == "folder-busy" || wasStopped }
 
-  /// Returns whether the pass that has to follow is worth no wait. A server that failed at the feed itself is left alone.
+  /// Returns why the pass that has to follow is worth no wait; `nil` when it waits. A server that failed at the feed itself is left
+  /// alone.
   ///
   /// - Parameter failure: the reason why the last pass did not do its work; `nil` when it did.
-  func endsBackOff(after failure: PassFault?) -> Bool { wasBlind || wantsVersion && failure == nil }
+  func urgency(after failure: PassFault?) -> RunSchedule.Urgency? {
+    if wasBlind { return .blind }
+    return wantsVersion && failure == nil ? .version : nil
+  }
 
   /// - Parameters:
   ///   - isWholeLook: true when it examined the whole folder, as after each start; then nobody knows of a

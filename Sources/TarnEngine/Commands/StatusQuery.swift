@@ -43,9 +43,7 @@ package struct StatusQuery {
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
     if let missing = try ledger.fact(.repairPending).flatMap({ RepairPending($0) }) {
-      // A running pass has all that failed among what it counted as missing.
-      let isRunning = try ledger.fact(.outcome) == "running"
-      document.add(missing, failed: try isRunning ? 0 : ledger.failedRowCount())
+      document.add(missing, counted: try ledger.fact(.entriesCurrent).flatMap { Int($0) } ?? 0)
       if holder == nil, document.state == "idle" { document.state = "interrupted" }
     }
     if holder != nil {
@@ -128,16 +126,13 @@ package struct StatusQuery {
 }
 
 extension StatusDocument {
-  /// Counts what repairs bring back as pending.
+  /// Counts what repairs bring back as missing, besides what was missing by the last count.
   ///
-  /// - Parameter failed: the number of recorded files that have failed. They may be among those that are brought back; all others that
-  ///   are missing are not.
-  fileprivate mutating func add(_ missing: RepairPending, failed: Int) {
+  /// - Parameter counted: the entries in place by the last count, which includes what is brought back.
+  fileprivate mutating func add(_ missing: RepairPending, counted: Int) {
     let wanted = bytes.wanted ?? 0
-    let others = max(0, entries.wanted - entries.current - failed)
-    let bytesOfOthers = failed == 0 ? wanted - min(wanted, bytes.current) : 0
-    entries.add(missing: missing.files + others)
-    bytes.add(missing: missing.bytes.addingSaturated(bytesOfOthers))
+    entries.add(missing: missing.files + max(0, entries.wanted - counted))
+    bytes.add(missing: missing.bytes.addingSaturated(wanted - min(wanted, bytes.current)))
   }
 
   /// The most waiting transfers that are listed.

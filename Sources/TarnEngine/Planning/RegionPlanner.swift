@@ -27,12 +27,16 @@ final class RegionPlanner {
     /// True when something has to be fetched that was not in place before.
     var wantsNew = false
     /// True when only its server knows which version is wanted of a file that is back. The last pass did not ask.
-    var wantsVersion = false
+    var wantsVersion: Bool { !back.isEmpty }
+    /// The names of these files.
+    fileprivate var back: Set<[UInt8]> = []
     /// True when a row's file is gone and nothing wants it. Only a pass, which has read the feed, drops such a row; of a window's
     /// rows only those that have expired.
     var hasForgettable = false
     /// The names of known problems whose paths are as the manifest wants them.
     var settled: Set<[UInt8]> = []
+    /// The files to bring back that have failed or were in conflict before, so that the last count has them as missing.
+    var triedAgain = RepairPending()
     /// The wanted files that are as they were left.
     var asLeft: (count: Int, bytes: UInt64) = (0, 0)
     /// The time that reading took, without hashing.
@@ -152,6 +156,10 @@ final class RegionPlanner {
   /// it.
   private func note(_ finding: Finding) {
     settle(finding)
+    if case .action(let action) = finding.decision, action.kind != .inspect, known[finding.path.bytes] != nil
+    {
+      findings.triedAgain = findings.triedAgain + RepairPending(action)
+    }
     switch finding.decision {
     case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
     case .action(let action) where action.kind == .adopt && action.row != nil: break
@@ -236,7 +244,10 @@ final class RegionPlanner {
       }
     // The pass that met the problem did not ask the server.
     if isOver, case .action = finding.decision {
-      (findings.isUnsettled, findings.wantsNew, findings.wantsVersion) = (true, true, true)
+      (findings.isUnsettled, findings.wantsNew) = (true, true)
+      findings.back.insert(name)
+    } else {
+      findings.back.remove(name)
     }
     if isOver { findings.settled.insert(name) } else { findings.settled.remove(name) }
   }

@@ -13,7 +13,7 @@ struct Removals {
 
   /// - Parameter actions: actions of kind `delete` or `forget`, each with its row; at most one group.
   /// - Returns: the outcomes of the deletions and then of the `forget` actions. The latter are `removed` with the recorded
-  ///   identity, or `stale` when the file is there as it is recorded by now.
+  ///   identity, or `stale` when the file is there as it is recorded by now, or nobody can look.
   func carryOut(_ actions: [Action]) throws -> [(action: Action, outcome: PublishOutcome)] {
     let deletions = actions.compactMap { action -> (action: Action, row: Row, removal: Removal)? in
       guard action.kind == .delete, let row = action.row, let present = action.present else { return nil }
@@ -43,10 +43,8 @@ struct Removals {
     }
     let forgotten = try actions.compactMap { action -> (action: Action, outcome: PublishOutcome)? in
       guard action.kind == .forget, let row = action.row else { return nil }
-      let isBack = try isAsRecorded(action.path)
-      let outcome: PublishOutcome =
-        isBack ? .stale("the file is there again") : .removed(row.identity, leftover: nil)
-      return (action, outcome)
+      let kept = try reasonToKeep(action.path).map { PublishOutcome.stale($0) }
+      return (action, kept ?? .removed(row.identity, leftover: nil))
     }
     for case (let action, .removed) in forgotten {
       changes += [
@@ -61,11 +59,18 @@ struct Removals {
     return zip(deletions, outcomes).map { ($0.action, $1) } + forgotten
   }
 
-  /// Returns whether the file of a row to forget is there: a repair has brought it since the plan, or somebody has put it back. Only
-  /// another plan decides about it.
-  private func isAsRecorded(_ path: RelativePath) throws -> Bool {
-    guard let row = try ledger.row(path), let present = try? folder.look(path) else { return false }
-    return present.kind == .regular && row.identity.isSameContents(as: present.identity)
+  /// Returns why a row is not forgotten; `nil` when its file is gone. A repair has brought the file since the plan, somebody has put it
+  /// back, or nobody can look. Only another plan decides about it.
+  private func reasonToKeep(_ path: RelativePath) throws -> String? {
+    guard let row = try ledger.row(path) else { return nil }
+    do throws(FolderFailure) {
+      guard let present = try folder.look(path), present.kind == .regular,
+        row.identity.isSameContents(as: present.identity)
+      else { return nil }
+      return "the file is there again"
+    } catch {
+      return "nobody can tell whether the file is there: \(error.message)"
+    }
   }
 
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {

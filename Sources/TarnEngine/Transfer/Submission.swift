@@ -418,7 +418,7 @@ final class Submission {
       let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return nil }
-    account.takeBack(action, entry, code: code, wasPaused: code == Problem.pausedCode)
+    account.takeBack(entry, code: code, wasPaused: code == Problem.pausedCode)
     // A failure does not matter: publishing the file drops the problem, too.
     try? client.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     return (action, entry, ordinal)

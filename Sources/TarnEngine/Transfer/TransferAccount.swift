@@ -103,17 +103,14 @@ final class TransferAccount {
     early?.tell(problem)
   }
 
-  /// Counts an action as failed. A repair does not count it as left, too, once it is told.
+  /// Counts an action as failed.
   @discardableResult
   func fail(_ action: Action, code: String, message: String, isOrder: Bool = false) -> Problem {
     if let entry = action.entry {
       if entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
       if entry.mayBeCut { failedCut = entry.path }
     }
-    let before = counts.failed
-    let problem = fail(action.path, code: code, message: message, isOrder: isOrder)
-    if counts.failed > before { client.repair?.countFailed(action) }
-    return problem
+    return fail(action.path, code: code, message: message, isOrder: isOrder)
   }
 
   /// - Parameter isOrder: true when a person ended it. It is then reported whatever a manifest says, and can be undone.
@@ -142,13 +139,12 @@ final class TransferAccount {
   func forgetFailure(of path: RelativePath) { early?.forget(path.bytes) }
 
   /// Undoes that an order kept an entry from being brought.
-  func takeBack(_ action: Action, _ entry: Entry, code: String, wasPaused: Bool) {
+  func takeBack(_ entry: Entry, code: String, wasPaused: Bool) {
     problems.removeAll { $0.code == code && $0.name == entry.path.bytes }
     forgetFailure(of: entry.path)
     forgetCut(entry)
     guard !wasPaused else { return counts.waiting -= 1 }
     counts.failed -= 1
-    client.repair?.countFailed(action, isOver: true)
     progress.change { snapshot in
       snapshot.failed -= 1
       if entry.size == nil { snapshot.unknownSizes += 1 }

@@ -36,6 +36,8 @@ package final class TransferEngine: Sendable {
     var records = 0
     /// The number of passes that have ended.
     var passes = 0
+    /// The last repair that has begun to bring files.
+    var lastRepair: BringingRepairs.ID = 0
   }
 
   private let inbox = LockedCondition(Inbox())
@@ -163,7 +165,10 @@ package final class TransferEngine: Sendable {
   }
 
   func beginBringing(_ pending: RepairPending) -> BringingRepair {
-    let id = inbox.withLock { $0.bringing.begin(pending) }
+    let id = inbox.withLock { inbox in
+      inbox.history.lastRepair = inbox.bringing.begin(pending)
+      return inbox.history.lastRepair
+    }
     return BringingRepair(engine: self, id: id)
   }
 
@@ -194,11 +199,12 @@ package final class TransferEngine: Sendable {
     try? recordPending(in: ledger)
   }
 
-  /// Returns what a repair still has to bring, without what has failed.
+  /// Returns what a repair still has to bring.
   func left(of repair: BringingRepair) -> RepairPending { inbox.withLock { $0.bringing.left(of: repair.id) } }
 
-  func countFailed(_ file: BroughtFile, isOver: Bool) {
-    inbox.withLock { $0.bringing.countFailed(file, isOver: isOver) }
+  /// Returns what repairs still have to bring that began before a time in the history. Files of later repairs may have gone after it.
+  func left(begunBefore history: History) -> RepairPending {
+    inbox.withLock { $0.bringing.left(upTo: history.lastRepair) }
   }
 
   /// Records what repairs still have to bring. Others may change and record it at the same time: whoever writes last writes what it is

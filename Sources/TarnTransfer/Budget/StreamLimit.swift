@@ -15,6 +15,13 @@ struct StreamLimit: Sendable, Equatable {
     case withEachRound
   }
 
+  /// The answers without a new connection, up to the number of streams that were running at the first of them. All of these then had
+  /// room.
+  private struct Round: Sendable, Equatable {
+    var streams = 0
+    var answers = 0
+  }
+
   static let first = 64
   static let last = 256
 
@@ -28,6 +35,7 @@ struct StreamLimit: Sendable, Equatable {
   private var answers = 0
   /// The most streams that were all answered without a new connection.
   private(set) var fitting = 0
+  private var round = Round()
 
   /// Counts the answer of a stream.
   ///
@@ -35,13 +43,21 @@ struct StreamLimit: Sendable, Equatable {
   ///   - isNew: true when a connection was opened for it.
   ///   - running: the number of running streams, including this one.
   mutating func answered(isNew: Bool, running: Int) {
-    if isNew { (growth, answers) = (Growth.withEachRound, 0) }
+    if isNew { (growth, answers, round) = (Growth.withEachRound, 0, Round(streams: running)) }
+    countRound(running)
     guard running >= most else { return }
     answers += 1
     if answers >= most { fitting = max(fitting, most) }
     guard most < ceiling else { return }
     guard growth == .withEachAnswer || answers >= most else { return }
     (most, answers) = (most + 1, 0)
+  }
+
+  private mutating func countRound(_ running: Int) {
+    round.answers += 1
+    guard round.answers >= round.streams else { return }
+    fitting = max(fitting, round.streams)
+    round = Round(streams: running)
   }
 
   /// Holds the number: with more streams the client would have more connections than it may.
@@ -60,5 +76,7 @@ struct StreamLimit: Sendable, Equatable {
     guard generation == self.generation else { return }
     most = max(min(most, fewest), most / 2)
     (self.generation, growth, answers) = (generation + 1, Growth.withEachRound, 0)
+    // Its connections may have ended.
+    (fitting, round) = (0, Round())
   }
 }
