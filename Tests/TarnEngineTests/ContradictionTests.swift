@@ -42,6 +42,25 @@ import Testing
     #expect(world.text("a") == "newer")
   }
 
+  /// Redirects lead to another file, whose server compares dates or tags that only count versions.
+  @Test(arguments: [true, false]) func aNotModifiedOfAnotherFileIsNotBelieved(isRedirected: Bool) throws {
+    let world = World()
+    world.add(world.bareEntry("a", listing: "one"))
+    var answer = FakeAnswer(etag: "\"1\"", body: "one".bytes)
+    answer.lastModified = Timestamp(nanoseconds: 1_000_000_000)
+    if isRedirected { answer.finalURL = World.host + "v1/a" }
+    world.server.answer(World.host + "a", answer)
+    #expect(try world.run().isInSync)
+    world.add(world.bareEntry("a", listing: "two"))
+    answer.body = "other".bytes
+    answer.lastModified = Timestamp(nanoseconds: 500_000_000)
+    if isRedirected { answer.finalURL = World.host + "v0/a" }
+    world.server.answer(World.host + "a", answer)
+    #expect(try world.run().isInSync)
+    // The same URL vouches for its own tag.
+    #expect(world.text("a") == (isRedirected ? "other" : "one"))
+  }
+
   /// Sizes that a feed claims may add up to more than a number holds.
   @Test func absurdSizesAddUp() throws {
     let world = World()

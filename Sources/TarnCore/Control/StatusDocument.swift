@@ -19,8 +19,12 @@ package struct StatusDocument: Codable, Sendable {
     package mutating func add(missing: Int) {
       let most = max(0, wanted - max(0, missing))
       guard current > most else { return }
-      pending += current - most
       current = most
+      countPending()
+    }
+
+    package mutating func countPending() {
+      pending = max(0, wanted - current - failed - refused - conflict - kept)
     }
   }
   package struct Bytes: Codable, Sendable {

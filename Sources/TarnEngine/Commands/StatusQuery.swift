@@ -97,10 +97,7 @@ package struct StatusQuery {
     }
     document.entries.excluded = try ledger.fact(.entriesExcluded).flatMap { Int($0) } ?? 0
     document.entries.kept = try ledger.fact(.entriesKept).flatMap { Int($0) } ?? 0
-    document.entries.pending = max(
-      0,
-      wanted - document.entries.current - document.entries.failed - document.entries.refused
-        - document.entries.conflict - document.entries.kept)
+    document.entries.countPending()
     try fillBytes(&document.bytes, missing: wanted - min(wanted, document.entries.current))
     // This includes files that the last pass did not bring.
     if document.entries.current == wanted, wanted > 0 {

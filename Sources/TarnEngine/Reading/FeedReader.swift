@@ -336,7 +336,8 @@ struct FeedReader {
       // The message may be read later, when the remaining time would be wrong.
       let isSlowed = isRest ? "" : retryAfter.map { "; it asked for a pause of \($0) s" } ?? ""
       let other = self.url.flatMap(request.otherOrigin)
-      let asked = code == "http-401" ? request.credentials.refusal(by: other) : nil
+      let isRefusal = code == "http-401" || code == "http-403" && request.credentials != .none
+      let asked = isRefusal ? request.credentials.refusal(by: other) : nil
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
         "\(FeedReader.unreadable)\(Printable.escape(url)): \(message)\(asked?.words ?? "")\(isSlowed)",
@@ -408,7 +409,7 @@ extension PassRequest.Credentials {
       )
     case (.headers, let other?):
       (
-        "; that was \(other), and what the header file holds goes to the feed's host only",
+        "; that was \(other), and what the header file holds goes to the feed's own scheme, host and port only",
         "give the address that the feed has on that host"
       )
     }

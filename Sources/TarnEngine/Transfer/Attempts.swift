@@ -242,7 +242,13 @@ struct Attempts {
   /// Returns whether a 304 is about another file than the one in place, because redirects lead elsewhere now. Its ETag is the one that
   /// was sent.
   private func isOfOtherFile(_ head: ResponseHead) -> Bool {
-    guard let knownURL else { return false }
+    guard let knownURL else {
+      // The row does not say where redirects led.
+      guard head.url != url, let date = action.row?.lastModified, let said = head.lastModified else {
+        return false
+      }
+      return !date.utf8.elementsEqual(said.utf8)
+    }
     let before = ResumeLadder.Sender(
       url: knownURL, etag: action.row?.etag, lastModified: action.row?.lastModified)
     return !ResumeLadder.mayBeSameFile(before, ResumeLadder.Sender(head))

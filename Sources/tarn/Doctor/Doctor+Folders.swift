@@ -173,7 +173,8 @@ extension Doctor {
     // The sizes of files that failed are often unknown, so there is no sum.
     if document?.problems.contains(where: { ProblemAdvice.isLackOfSpace($0.code) }) == true {
       return Finding(
-        .problem, .space, of: patient.name, "files that did not fit failed; \(Units.show(free)) are free",
+        .problem, .space, of: patient.name,
+        "files did not fit in the last pass; \(Units.show(free)) are free now: make room, then sync it again",
         mend: "df -h \(ShellWord.quote(patient.folder))")
     }
     let remembered = try? session.tarn.remembered(folder: patient.folder, state: patient.state).options

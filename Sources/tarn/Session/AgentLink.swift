@@ -165,12 +165,20 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.folder ?? word
   }
 
-  /// Refuses a word that only an agent may know which this user may not ask. A word that is nearly a name of the
-  /// settings here is rather a misspelled one.
+  /// Refuses a word that only an agent may know which this user may not ask. It may be a misspelled name of the
+  /// settings here as well.
   func refuseOnlyTheAgents(_ word: String, _ session: Session) throws(PassFailure) {
-    guard !Self.wasSilent.withLock({ $0 }), session.tarn.nearName(word) == nil else { return }
-    _ = try tryAsking(about: word, session) { client, mirror in
-      try client.status(mirrors: [mirror], problemLimit: 0)
+    guard !Self.wasSilent.withLock({ $0 }) else { return }
+    do throws(PassFailure) {
+      _ = try tryAsking(about: word, session) { client, mirror in
+        try client.status(mirrors: [mirror], problemLimit: 0)
+      }
+    } catch {
+      guard let near = session.tarn.nearName(word) else { throw error }
+      var failure = error
+      failure.hint = [error.hint, "or did you mean '\(Printable.escape(near))'?"].compactMap { $0 }.joined(
+        separator: "; ")
+      throw failure
     }
   }
 

@@ -83,7 +83,7 @@ struct GetRun {
       "-p creates missing folders"
     case "http-404", "http-410": "check the URL: its server has no such file"
     case "http-401" where hasHeaders, "http-403" where hasHeaders:
-      "check the file of --header-file; it goes to the host of the URL only, and not where a redirect leads"
+      "check the file of --header-file; it goes to the scheme, host and port of the URL only, and not where a redirect leads"
     case "http-401", "http-403": "give the credentials that the server asks for: --header-file FILE"
     case FolderFailure.Code.noSpace.rawValue, FolderFailure.Code.quota.rawValue:
       "make room there, or give a folder elsewhere: --to FOLDER/; 'tarn get' leaves 1% of a file system free"
