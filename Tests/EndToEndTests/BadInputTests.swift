@@ -64,7 +64,8 @@ struct BadInputTests {
     let headers = try Tarn.sync(server.url("away"), folder, "--header-file", "\(place.path)/headers")
     #expect(
       headers.status == 66 && headers.errors.contains("; that was http://localhost:")
-        && headers.errors.contains("goes to the feed's own scheme, host and port only") && !headers.errors.contains("it refused"),
+        && headers.errors.contains("goes to the feed's own scheme, host and port only")
+        && !headers.errors.contains("it refused"),
       "\(headers)")
     let netrc = try Tarn.sync(server.url("away"), folder, "--netrc-file", "\(place.path)/netrc")
     #expect(

@@ -145,7 +145,8 @@ struct SmallDiskTests {
     }
     try server.files.write(lines, to: "SHA256SUMS")
     let outcome = try doctor(home, afterSync: [server.url("SHA256SUMS"), place.path + "/mirror"])
-    #expect(outcome.status == 3 && outcome.output.contains("files did not fit in the last pass"), "\(outcome)")
+    #expect(
+      outcome.status == 3 && outcome.output.contains("files did not fit in the last pass"), "\(outcome)")
   }
 
   /// A mirror made by hand remembers its reserve.
