@@ -129,6 +129,13 @@ final class SessionBench {
     }
   }
 
+  /// Suspends a task once so many bytes are in partial files.
+  func suspend(_ task: Int64, atBytes bytes: UInt64) throws {
+    try run(until: "most of it is there") { try session.partialFiles.total().bytes >= bytes }
+    #expect(try session.give(.wish(.suspend), task))
+    try run(until: "it is suspended") { try state(task) == .suspended && !session.isAtWork(task) }
+  }
+
   /// A task that has failed with 1.5 MB in its partial file.
   func beginLarge(_ name: String) throws -> Int64 {
     let broken = DownloadFailure(.tls, "no trust", isTransient: false)

@@ -546,13 +546,7 @@ import Testing
   /// The server proves the bytes that are there, and the digest judges the file.
   @Test func aDigestThatComesLaterKeepsTheBytes() throws {
     let (task, gate) = try bench.beginPaused("a")
-    try bench.run(until: "most of it is there") {
-      try bench.session.partialFiles.total().bytes >= 1_000_000
-    }
-    #expect(try bench.session.give(.wish(.suspend), task))
-    try bench.run(until: "it is suspended") {
-      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
-    }
+    try bench.suspend(task, atBytes: 1_000_000)
     gate.open()
     let digest = OpenSSLHashing().digest(.sha256, of: Array(repeating: 7, count: 2 << 20)).labelled
     let again = try bench.add("a") { $0.digest = digest }
@@ -569,13 +563,7 @@ import Testing
     answer.pause = (600_000, gate)
     bench.answer("a", answer)
     let task = try bench.add("a")
-    try bench.run(until: "most of it is there") {
-      try bench.session.partialFiles.total().bytes >= 500_000
-    }
-    #expect(try bench.session.give(.wish(.suspend), task))
-    try bench.run(until: "it is suspended") {
-      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
-    }
+    try bench.suspend(task, atBytes: 500_000)
     gate.open()
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     try bench.finish(task)

@@ -36,13 +36,7 @@ import Testing
   /// Until somebody says so nothing is written there: the one before may come back.
   @Test func retryTakesAFolderThatWasMadeAgain() throws {
     let (task, gate) = try bench.beginPaused("a")
-    try bench.run(until: "most of it is there") {
-      try bench.session.partialFiles.total().bytes >= 1_000_000
-    }
-    #expect(try bench.session.give(.wish(.suspend), task))
-    try bench.run(until: "it is suspended") {
-      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
-    }
+    try bench.suspend(task, atBytes: 1_000_000)
     gate.open()
     // Were it removed, the new one might get its inode.
     try FileManager.default.moveItem(atPath: bench.path + "/out", toPath: bench.path + "/gone")
@@ -67,13 +61,7 @@ import Testing
     answer.pause = (600_000, first)
     bench.answer("a", answer)
     let task = try bench.add("a")
-    try bench.run(until: "most of it is there") {
-      try bench.session.partialFiles.total().bytes >= 500_000
-    }
-    #expect(try bench.session.give(.wish(.suspend), task))
-    try bench.run(until: "it is suspended") {
-      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
-    }
+    try bench.suspend(task, atBytes: 500_000)
     first.open()
     let path = RelativePath(task: task)
     #expect(try bench.ledger.partial(path)?.etag == "\"E1\"")

@@ -23,6 +23,7 @@ package struct StatusDocument: Codable, Sendable {
       countPending()
     }
 
+    /// Counts as pending what is wanted and in no other count.
     package mutating func countPending() {
       pending = max(0, wanted - current - failed - refused - conflict - kept)
     }
