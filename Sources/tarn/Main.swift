@@ -5,6 +5,9 @@ import TarnEngine
 import TarnRuntime
 
 /// Parses the command line, runs the command, and ends with its exit status.
+///
+/// The process ends by `_exit`: `exit` would run the exit handlers of libraries while other threads use what they free. One of
+/// libcrypto's, beside a thread that ended at that moment, damaged the heap.
 @main
 enum Main {
   static func main() {
@@ -15,10 +18,10 @@ enum Main {
     // Swift reads the words from /proc. If that fails, even the program's name is missing, and the empty list
     // would print the help.
     guard !CommandLine.arguments.isEmpty else {
-      exit(Console.shared.finish(tell(noArguments, isJSON: false)))
+      _exit(Console.shared.finish(tell(noArguments, isJSON: false)))
     }
     let arguments = Array(CommandLine.arguments.dropFirst())
-    exit(Console.shared.finish(run(arguments)))
+    _exit(Console.shared.finish(run(arguments)))
   }
 
   private static let noArguments = PassFailure(

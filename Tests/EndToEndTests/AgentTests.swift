@@ -135,7 +135,8 @@ final class AgentTests: AgentHouse {
     }
     #expect(try tarn("events").output == events)
     // What a refusal of the agent's own pass advises; it changes no option.
-    #expect(try tarn("sync", "--adopt", "files").status == 0)
+    let adopting = try tarn("sync", "--adopt", "files")
+    #expect(adopting.status == 0, "\(adopting)")
     // What the agent does not keep is synced here.
     let other = try tarn("sync", feed, "other")
     #expect(other.status == 0 && other.output.contains("in sync"), "\(other)")

@@ -21,6 +21,30 @@ struct StopTests {
       environment: Tarn.environment(), in: place.url)
   }
 
+  // MARK: - The end
+
+  /// Other threads may still use what the exit handlers of libraries free.
+  @Test(arguments: [
+    "--version", "sync ./SHA256SUMS mirror", "sync ./nothing mirror", "agent --config tarn.toml",
+  ])
+  func noExitHandlerRunsInTheEnd(words: String) throws {
+    try place.write("", to: "tarn.toml")
+    // ld.so tells of each library whose handlers it runs: ld.so(8), LD_DEBUG.
+    let program = try Tarn.start(
+      words.split(separator: " ").map(String.init),
+      environment: [
+        "LD_DEBUG": "files", "RUNTIME_DIRECTORY": place.path, "STATE_DIRECTORY": place.path + "/state",
+      ],
+      in: place.url)
+    if words.hasPrefix("agent") {
+      try waitUntil("it serves") { program.errorsSoFar.contains("0 mirrors") }
+      program.signal(SIGTERM)
+    }
+    let outcome = try program.wait()
+    #expect(outcome.errors.contains("calling init: "), "the probe works")
+    #expect(!outcome.wasKilled && !outcome.errors.contains("calling fini: "), "\(outcome.status)")
+  }
+
   // MARK: - Feeds
 
   @Test func aFIFOIsNoFeed() throws {
