@@ -274,6 +274,15 @@ import Testing
       PlanText.summary(
         report, kinds: [.fetch: 3, .delete: 1], targets: "iso", mirror: "iso", style: Self.plain)
         == ["to do: 3 to fetch, 1 to delete; 1.2 MiB to download, 1 of 5 files current"])
+    report.bytes.unknownSizes = 2
+    #expect(
+      PlanText.summary(report, kinds: [.fetch: 3], targets: "iso", mirror: "iso", style: Self.plain)
+        == ["to do: 3 to fetch; 1.2 MiB and 2 of unknown size to download, 1 of 5 files current"])
+    (report.bytes.planned, report.bytes.unknownSizes) = (0, 3)
+    #expect(
+      PlanText.summary(report, kinds: [.fetch: 3], targets: "iso", mirror: "iso", style: Self.plain)
+        == ["to do: 3 to fetch; 3 of unknown size to download, 1 of 5 files current"])
+    (report.bytes.planned, report.bytes.unknownSizes) = (1_258_291, 0)
     #expect(
       PlanText.summary(report, kinds: [:], targets: "iso", mirror: "iso", style: Self.plain)
         == ["nothing to do: 1 of 5 files current"])

@@ -7,7 +7,7 @@ import Testing
   @Test(arguments: [
     ("unknown-command", ["snyc"]), ("unknown-command-far", ["frobnicate"]),
     ("unknown-trash-command", ["trash", "lst"]), ("unknown-config-command", ["config", "chek"]),
-    ("unknown-option", ["sync", "--delte", "/srv/iso"]), ("missing-argument", ["verify"]),
+    ("unknown-option", ["sync", "--delte", "/srv/iso"]), ("missing-argument", ["approve"]),
     ("unknown-option-far", ["sync", "--nope", "/srv/iso"]),
     ("unknown-option-first", ["verify", "--all"]), ("habit", ["sync", "-j", "4", "/srv/iso"]),
     ("no-target", ["pause"]), ("limit-of-one", ["limit", "iso", "2MiB/s"]),

@@ -117,6 +117,21 @@ struct WordsTests {
     expect(try tarn("sync", "m"), 0, "in sync")
   }
 
+  @Test func verifyTakesTheMirrorAroundTheWorkingDirectory() throws {
+    expect(try tarn("verify"), 64, "this directory is in no mirror")
+    expect(try tarn("sync", "--no-keep-list", feed, "m"), 0, "in sync")
+    let inside = try Tarn.run(["verify"], in: place.url.appendingPathComponent("m"))
+    expect(inside, 0, "all good: 2 files checked")
+  }
+
+  /// In quotes the shell leaves the ~ as it is.
+  @Test func aTildeInQuotesIsNoHome() throws {
+    expect(try tarn("sync", feed, "~/my files"), 64, "a new directory of the name ~")
+    #expect(!place.exists("~"))
+    try place.write("", to: "~/other")
+    expect(try tarn("sync", feed, "~/my files"), 0, "in sync")
+  }
+
   @Test func aLedgerThatRecordsNothingVerifiesNothing() throws {
     expect(try tarn("sync", feed, "m"), 0, "in sync")
     for end in ["", "-wal", "-shm"] { try? place.remove("m/.tarn/ledger.sqlite" + end) }

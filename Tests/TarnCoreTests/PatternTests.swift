@@ -26,7 +26,8 @@ struct PatternCase: CustomTestStringConvertible, Sendable {
       ("a\\/", "at character 2 nothing follows the backslash"),
       ("[z-a]", "runs backwards"), ("x[[:foo:]]", "names no class [:foo:]"),
       ("#recycle", "with a backslash in front"), ("!", "names nothing"),
-      ("/", "names nothing"),
+      ("/", "names nothing"), ("./old", "no path has a part '.'"), ("!/a/../b", "no path has a part '..'"),
+      (".", "no path has a part '.'"),
     ]) func brokenPatterns(_ text: String, _ said: String)
   {
     let fault = PathPatterns.fault(in: text)
@@ -37,7 +38,7 @@ struct PatternCase: CustomTestStringConvertible, Sendable {
   @Test(arguments: [
     "", "a", "*.tmp", "[a-z]", "[!a]", "[]a]", "[^]-]", "a\\[", "[\\]]", "[[:digit:]x]", "[a-]", "**/b/",
     "\\#a",
-    "\\!a", "!a", "[[]", "[a-\\z]",
+    "\\!a", "!a", "[[]", "[a-\\z]", ".*", ".a/b", "...", "a/..b",
   ]) func soundPatterns(_ text: String) {
     #expect(PathPatterns.fault(in: text) == nil)
   }

@@ -17,7 +17,7 @@ extension Agent {
     if socket == nil {
       parts.log.tell(
         .warning,
-        "there is no runtime directory, so no command can reach this agent: set $XDG_RUNTIME_DIR, or agent.socket"
+        "there is no runtime directory, so no command can reach this agent: name a socket below [agent] of the settings"
       )
     }
     let metrics = metricsListener()

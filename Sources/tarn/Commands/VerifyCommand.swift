@@ -9,9 +9,10 @@ struct VerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract: "Read every file and compare it with the record, without the network.",
-    usage: "tarn verify [options] MIRROR",
+    usage: "tarn verify [options] [MIRROR]",
     discussion: """
       Examples:
+        tarn verify                       the mirror you are in
         tarn verify /srv/iso
         tarn verify --repair /srv/iso     then download damaged and missing files
       """)
@@ -25,12 +26,13 @@ struct VerifyCommand: ParsableCommand {
   }
   @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .mirror)
-  var mirror: String
+  var mirror: String?
 
   func run() throws {
     let session = try Session(common)
     session.console.outliveReader()
-    let mirror = try AgentLink(session.sources).folder(of: mirror, session, acts: repair)
+    let word = try mirror ?? PassTargets(session: session).mirrorHere()
+    let mirror = try AgentLink(session.sources).folder(of: word, session, acts: repair)
     var report = try session.attend(schema: Self.schema, mirror: nil) {
       observer, progress, stop throws(PassFailure) -> VerifyReport in
       try session.tarn.verify(
@@ -38,11 +40,11 @@ struct VerifyCommand: ParsableCommand {
         stop: stop)
     }
     // The settings name the feed of a mirror with a name.
-    if session.tarn.place(of: self.mirror) != nil { report.knowsFeed = true }
+    if session.tarn.place(of: word) != nil { report.knowsFeed = true }
     let status = ExitStatus(report, signal: Interruption.shared.received)
     let repairs = repair && status == .partial
     show(
-      report, session, configured: session.configuredName(of: self.mirror, in: mirror), status: status,
+      report, session, word, configured: session.configuredName(of: word, in: mirror), status: status,
       repairs: repairs)
     guard repairs else { return try status.end() }
     let request = PassTargets(session: session).request(of: mirror, state: record.state)
@@ -52,13 +54,14 @@ struct VerifyCommand: ParsableCommand {
   }
 
   private func show(
-    _ report: VerifyReport, _ session: Session, configured name: String?, status: ExitStatus, repairs: Bool
+    _ report: VerifyReport, _ session: Session, _ word: String, configured name: String?,
+    status: ExitStatus, repairs: Bool
   ) {
     if session.isJSON {
       let line = VerifyLine(report, type: repairs ? "verified" : "summary", status: status)
       session.console.data(JSONText.line(line))
     } else if !session.isQuiet || !report.isGood {
-      let mirror = ShellWord.quote(mirror)
+      let mirror = ShellWord.quote(word)
       let lines = VerifySummary.lines(
         report, mirror: mirror, configured: name, repairs: repairs, style: session.style)
       for line in lines { session.console.data(line) }

@@ -100,6 +100,16 @@ struct PassTargets {
     return request
   }
 
+  /// Returns the mirror that contains the working directory.
+  func mirrorHere() throws(PassFailure) -> String {
+    guard let here = session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) else {
+      throw PassFailure(
+        .usage, code: "no-mirror", "this directory is in no mirror",
+        hint: "give the name or the folder of one: 'tarn status' lists them")
+    }
+    return here
+  }
+
   /// Returns the given mirrors, or else the one that contains the working directory, or else all known ones.
   func mirrors(_ words: [String]) throws(PassFailure) -> [String] {
     if !words.isEmpty { return words }

@@ -47,7 +47,12 @@ enum PlanText {
       let rest = report.held == nil ? "" : " without an approval"
       return [style.paint("\(report.counts.noChange)\(rest):", .good) + " \(standing)"] + problems
     }
-    let bytes = report.bytes.planned > 0 ? "\(Units.show(report.bytes.planned)) to download, " : ""
+    let unknown = report.bytes.unknownSizes
+    let sizes = [
+      report.bytes.planned > 0 ? Units.show(report.bytes.planned) : nil,
+      unknown > 0 ? "\(Numbers.grouped(unknown)) of unknown size" : nil,
+    ].compactMap { $0 }
+    let bytes = sizes.isEmpty ? "" : "\(sizes.joined(separator: " and ")) to download, "
     return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes)\(standing)"]
       + problems
   }
