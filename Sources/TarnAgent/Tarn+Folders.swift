@@ -51,14 +51,14 @@ extension Tarn {
       try refuseInside(path)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
-        hint: lost(path)?.hint ?? misspelt(folder) ?? syncing() + lastTry(place == nil ? nil : folder))
+        hint: lost(path)?.hint ?? misspelt(folder) ?? syncing())
     case .notDirectory:
       try refuseInside(path)
       throw notFolder(path)
     case .empty:
       try refuseUnmounted(path)
       try refuseInside(path)
-      throw lost(path) ?? notMirror(path, syncing() + lastTry(place == nil ? nil : folder), folder)
+      throw lost(path) ?? notMirror(path, syncing(), folder)
     case .foreign:
       try refuseInside(path)
       if wasMirror(path) { throw markerGone(path, syncing(" --adopt")) }
@@ -89,11 +89,6 @@ extension Tarn {
     PassFailure(
       .folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is not a folder",
       hint: "a mirror is a directory: give the name of one, or of one to make")
-  }
-
-  /// Says where the reason is why a mirror of the settings has not begun.
-  private func lastTry(_ name: String?) -> String {
-    name.map { "; 'tarn status \(ShellWord.quote($0))' says how its last try ended" } ?? ""
   }
 
   private func notMirror(_ path: String, _ command: String, _ word: String) -> PassFailure {

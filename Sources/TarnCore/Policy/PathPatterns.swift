@@ -60,11 +60,8 @@ package struct PathPatterns: Sendable, Equatable {
       return "as in .gitignore it is a comment; with a backslash in front # means itself"
     }
     guard let pattern = parse(text) else { return "it names nothing" }
-    if let dots = pattern.glob.split(separator: UInt8(ascii: "/")).first(where: {
-      [[0x2E], [0x2E, 0x2E]].contains(Array($0))
-    }) {
-      return
-        "no path has a part '\(String(decoding: dots, as: UTF8.self))'; a slash in front means the mirror's folder"
+    if pattern.glob.starts(with: "./".utf8) {
+      return "no path begins with './'; a slash alone in front means the mirror's folder"
     }
     guard let fault = Glob.fault(in: pattern.glob) else { return nil }
     // The glob is the text without the characters that may precede and follow it.
