@@ -131,12 +131,16 @@ package struct TaskRequest: Codable, Sendable, Equatable {
         code: "resuming-refused",
         message: "what proves that these bytes are the file's? give etag, lastModified or the file's digest")
     }
-    for (name, text) in [("label", label), ("userInfo", userInfo), ("group", group), ("key", key)] {
-      guard let text, text.utf8.count > Self.mostText else { continue }
-      throw Refusal(
-        code: "text-too-long",
-        message: "\(name) has \(Units.count(text.utf8.count, "byte")); \(Self.mostText) are allowed")
-    }
+    try Self.refuseLong(label, "label")
+    try Self.refuseLong(userInfo, "userInfo")
+    try Self.refuseLong(group, "group")
+    try Self.refuseLong(key, "key")
+  }
+
+  private static func refuseLong(_ text: String?, _ name: String) throws(Refusal) {
+    guard let count = text?.utf8.count, count > mostText else { return }
+    throw Refusal(
+      code: "text-too-long", message: "\(name) has \(Units.count(count, "byte")); \(mostText) are allowed")
   }
 }
 
