@@ -75,10 +75,11 @@ def at_terminal(answer, *words, frontend="teletype"):
 
 
 def everything():
-    """All paths of the machine but those around it."""
+    """All paths of the machine but those around it, and but what systemd makes for services that begin by themselves."""
     found = set()
     for place, directories, files in os.walk("/"):
-        directories[:] = [name for name in directories if os.path.join(place, name) not in AROUND]
+        directories[:] = [name for name in directories
+                          if os.path.join(place, name) not in AROUND and not name.startswith("systemd-private-")]
         found.update(os.path.join(place, name) for name in directories + files)
     return found - USERS
 
