@@ -70,6 +70,21 @@ import Testing
     #expect(world.server.urls.count == 4)
   }
 
+  /// A pause is told only where a source may be asked after it.
+  @Test(arguments: [(false, false, true), (true, false, true), (false, true, true), (true, true, false)])
+  func aPauseIsToldWhereItHolds(restsFirst: Bool, restsSecond: Bool, isTold: Bool) throws {
+    let world = world([first, second])
+    world.policy.retries = 1
+    for (url, rests) in [(first, restsFirst), (second, restsSecond)] {
+      world.server.script(url, [Server.broken(text, after: 0)])
+      world.server.answer(url, resting(600))
+      if rests { world.server.leaveAlone(url, seconds: 600) }
+    }
+    #expect(try world.run().problems.map(\.code) == ["host-resting"])
+    let pauses = world.log.retries.filter { $0 > 0 }
+    #expect(pauses.count == (isTold ? 1 : 0), "\(world.log.retries)")
+  }
+
   /// Small files have places of their own: the network is told what to expect.
   @Test func theNetworkIsToldHowMuchWillCome() throws {
     let world = world([first])

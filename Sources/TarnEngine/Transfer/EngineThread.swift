@@ -706,7 +706,10 @@ final class EngineThread {
       if let told { tellRetry(job, told, seconds: 0) }
       return .again
     case .wait(let seconds, let told, let isNewRound):
-      tellRetry(job, told, seconds: seconds)
+      // Hosts that are left alone for longer are not asked then. What comes of it is told in its place.
+      let downloader = job.submission.client.downloader
+      let mayAsk = job.entry.sources.contains { Double(downloader.rest(of: $0.url) ?? 0) <= seconds }
+      if mayAsk { tellRetry(job, told, seconds: seconds) }
       // True when a retry was requested during the failed attempt.
       let isWanted = job.wishes != job.submission.steering?.wishes
       let until =
