@@ -87,6 +87,10 @@ import Testing
     #expect(try place.tarn("sync", "podcasts").status == 0)
     #expect(try bash("tarn", "explain", "podcasts", "b") == ["b\\ two"])
     #expect(try bash("tarn", "sync", "./fe") == ["./feed/"])
+    // A mirror that was made by hand is in no settings file.
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "by-hand").status == 0)
+    #expect(try bash("tarn", "forget", "").contains { $0.hasSuffix("by-hand") })
+    #expect(try bash("tarn", "remove", "") == ["iso", "podcasts"])
   }
 
   /// bash splits words at colons and equals signs.

@@ -517,9 +517,9 @@ import Testing
         mirror: "iso",
         now: Samples.now,
         style: Self.plain) == [
-          "ID        WHEN         UNTIL         WHY               SIZE  PATH",
-          "01234567  2 hours ago  in 6 days     deleted        1.0 KiB  a/0",
-          "f1234567  2 hours ago  you empty it  edited by you  1.0 KiB  a/f",
+          "ID        WHEN         UNTIL         WHY              SIZE  PATH",
+          "01234567  2 hours ago  in 6 days     deleted       1.0 KiB  a/0",
+          "f1234567  2 hours ago  you empty it  changed here  1.0 KiB  a/f",
           "2 files, 2.0 KiB; to put one back: tarn trash restore iso 01234567",
         ])
     #expect(TrashText.idLength(["0123456789a", "0123456789b"]) == 11)

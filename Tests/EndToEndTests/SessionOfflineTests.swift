@@ -38,6 +38,33 @@ struct SessionOfflineTests {
     #expect(last["code"] as? String == "all-delivered" && last["finished"] as? Int == 2, "\(last)")
   }
 
+  /// A host that failed again and again is left alone. Who asks may know that it is back.
+  @Test(arguments: ["retry", "retry-one", "answer"]) func whoAsksEndsThePauseOfAHost(_ way: String) throws {
+    let house = try SessionTests.House.make(for: .server)
+    try house.start()
+    try house.takeAway(.server)
+    let urls = (0..<8).map { house.server.url("a.txt?\($0)") }
+    for url in urls { try house.hand("--existing", "keep-both", url) }
+    try waitUntil("the host is left alone") {
+      let tasks = try house.show().tasks
+      return tasks.count == 8 && tasks.allSatisfy { $0["state"] as? String == "waiting" }
+        && tasks.contains { $0["code"] as? String == "host-resting" }
+    }
+    try house.bringBack(.server)
+    let before = try house.events().count
+    switch way {
+    case "retry": #expect(try house.tarn("retry", "session:s").status == 0)
+    case "answer":
+      let answer = try house.tarn("session", "answer", "s", "3")
+      #expect(answer.status == 0, "\(answer)")
+    default: #expect(try house.tarn("retry", "session:s/3").status == 0)
+    }
+    try house.wait(for: "finished")
+    let after = try house.events().dropFirst(before).compactMap { $0["code"] as? String }
+    #expect(after.first == "response" && !after.contains("waiting"), "\(after)")
+    if way == "retry" { #expect(try house.tarn("session", "wait", "s").status == 0) }
+  }
+
   /// Cut off in the middle, it goes on from where it was.
   @Test(arguments: Outage.possible) func aDownloadThatIsCutOffGoesOn(outage: Outage) throws {
     let house = try SessionTests.House.make(for: outage)

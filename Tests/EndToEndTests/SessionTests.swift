@@ -152,6 +152,8 @@ struct SessionTests {
     #expect(unknown.status == 64 && unknown.errors.contains("session 's' has no task 9"), "\(unknown)")
     let mirror = try house.tarn("pause", "s")
     #expect(mirror.status == 64 && mirror.errors.contains("did you mean session:s?"), "\(mirror)")
+    let task = try house.tarn("cancel", "s/1")
+    #expect(task.status == 64 && task.errors.contains("did you mean session:s/1?"), "\(task)")
     // A folder of that name is no mirror.
     for folder in ["s", "other"] { try house.place.write("", to: "\(folder)/notes") }
     let both = try house.tarn("pause", "s")

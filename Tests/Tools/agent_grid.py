@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Kills an agent with a session at many of its system calls, or cuts the power there, and checks what a program hears.
 
-A program makes a session, adds tasks in two batches, cancels one, reads events as they come, and acknowledges most of
-them. At points spread evenly over one traced run the agent is held still right before the call. Then it is killed with
-SIGKILL; or, with --file-system, the image that it ran on is copied, and the copy judged. The next agent begins, and the
-program says once more all that it may have missed the answer of, until every task has ended.
+A program makes a session, adds tasks in two batches, cancels one, reads events as they come, answers the one for which the
+server wants credentials, and acknowledges most of them. At points spread evenly over one traced run the agent is held still
+right before the call. Then it is killed with SIGKILL; or, with --file-system, the image that it ran on is copied, and the
+copy judged. The next agent begins, and the program says once more all that it may have missed the answer of, until every
+task has ended.
+
+Meanwhile the program is `running`; or it is `stopped` once it has handed over, and goes on with the next agent; or it is
+`killed`, and another one knows nothing; or that one begins `offline`, and the server comes when all tasks wait for it.
 
 What is judged, of the files: one under a final name is the new one or the one that stood there, whole; what an event told
 as finished is there, and is not fetched again; a partial file is one that the ledger names, and in the end there is none.
@@ -12,7 +16,7 @@ Of the events of both runs: numbered without a gap; the same number is the same 
 last that was acknowledged; each task ends once, as it has to; all-delivered counts each once; the snapshot agrees; what
 was answered before the end of the first agent holds.
 
-`session grid: WHAT, agent: of N calls reached X/Y, violations Z`; ends with 1 on a violation, or when fewer than nine in ten were reached.
+`session grid: WHAT, agent, program STATE: of N calls reached X/Y, violations Z`; ends with 1 on a violation, or when fewer than nine in ten were reached.
 """
 import argparse
 import collections
@@ -38,15 +42,16 @@ import session_grid
 
 ENDS = ("finished", "failed", "cancelled")
 SESSION = "session=s"
+PROGRAMS = ("running", "stopped", "killed", "offline")
 UNACKNOWLEDGED = 2  # So many of the newest events that were heard of are not acknowledged.
 
 
 class Scenario:
     """What is upstream, and what is asked for; the same bytes for the same seed."""
-    name = "agent"
 
-    def __init__(self, seed, scratch):
+    def __init__(self, program, seed, scratch):
         chooser = random.Random(seed)
+        self.name, self.program = f"agent, program {program}", program
         self.status, self.options = 0, []
         sizes = [0, 700, 5000, 90_000, 3 << 20, 1, 200_000, 4096, 65_536, 70_000]
         self.files = {f"file {n}.bin": chooser.randbytes(size) for n, size in enumerate(sizes)}
@@ -55,6 +60,8 @@ class Scenario:
         self.tasks = {f"k{n}": (f"file {n}.bin", "finished", {}) for n in range(len(sizes))}
         self.tasks["k2"] = ("file 2.bin", "finished", {"existing": "replace"})
         self.tasks["k7"] = ("file 7.bin", "finished", {"existing": "keep-both", "group": "g"})
+        self.files["file.locked"] = chooser.randbytes(30_000)
+        self.tasks["locked"] = ("file.locked", "finished", {"group": "g"})
         self.tasks["gone"] = ("nothing.bin", "failed", {"group": "g"})
         self.tasks["cancelled"] = ("file 0.bin", "cancelled", {"suspended": True, "to": "not wanted.bin"})
         keys = sorted(self.tasks)
@@ -79,8 +86,12 @@ class Gone(Exception):
 class Program:
     """Hands over, reads and acknowledges, in a thread of its own. What it heard and was answered stays with it."""
 
-    def __init__(self, worker, out, known=None):
+    def __init__(self, worker, out, known=None, falls_silent=False, begins_offline=False):
+        """- known: the numbers of tasks that it knows already
+        - falls_silent: it hands over, and does nothing else
+        - begins_offline: the server comes when all tasks wait for it."""
         self.worker, self.out = worker, out
+        self.falls_silent, self.begins_offline = falls_silent, begins_offline
         self.events, self.numbers = [], dict(known or {})
         self.sent, self.answered, self.begun = 0, 0, False
         self.tasks, self.document, self.begin_at, self.left = [], {}, None, None
@@ -127,6 +138,10 @@ class Program:
         self.wait("the agent answers", self.is_there)
         self.ask("PUT", f"/v1/session?{SESSION}", '{"transfers":3}')
         self.begun = True
+        if self.falls_silent:
+            for batch in self.worker.scenario.batches:
+                self.add(batch)
+            return self.wait("nothing is at work", lambda: not self.has_any("queued", "running"))
         acknowledged = self.ask("GET", f"/v1/session?{SESSION}")["acknowledged"]
         listed = [self.ask("GET", f"/v1/session/events?{SESSION}&limit=1000")["events"] for _ in range(2)]
         if listed[1][:len(listed[0])] != listed[0]:
@@ -140,6 +155,8 @@ class Program:
         try:
             for batch in self.worker.scenario.batches:
                 self.add(batch)
+                if self.begins_offline:
+                    self.go_online()
                 self.wait("a batch is done", self.is_quiet)
             self.finish()
         finally:
@@ -174,6 +191,22 @@ class Program:
             if key == "cancelled":
                 self.order(verb="cancel", task=task["number"])
 
+    def has_any(self, *states):
+        document = self.ask("GET", f"/v1/session?{SESSION}")
+        return any(document["tasks"].get(state) for state in states)
+
+    def waiting(self):
+        page = self.ask("GET", f"/v1/session/tasks?{SESSION}&limit=1000")
+        return [entry["task"]["number"] for entry in page["tasks"] if entry["task"]["state"] == "waiting"]
+
+    def go_online(self):
+        self.begins_offline = False
+        self.wait("all tasks wait", lambda: not self.has_any("queued", "running"))
+        if not self.worker.server.start():
+            raise SystemExit("nginx did not start again")
+        for number in self.waiting():
+            self.order(verb="retry", task=number)
+
     def is_quiet(self):
         """No task is open, and the last event was heard of."""
         document = self.ask("GET", f"/v1/session?{SESSION}")
@@ -193,6 +226,9 @@ class Program:
 
     def hear(self, event):
         self.events.append(event)
+        # Answered before it is acknowledged: an event that comes again may have been answered.
+        if event["code"] == "needs-request" and event["task"] in self.waiting():
+            self.order(verb="answer", task=event["task"], headers=["Authorization: Bearer s"])
         if len(self.events) % 3 == 0:
             self.acknowledge(event["number"] - UNACKNOWLEDGED)
 
@@ -212,7 +248,8 @@ class Program:
 
 def judge_events(scenario, first, second):
     """Violations of what a program heard of two agents, the first of which was ended."""
-    found = []
+    found = [f"{key} was task {number} and is {second.numbers[key]}" for key, number in first.numbers.items()
+             if second.numbers.get(key, number) != number]
     for name, program in (("first", first), ("second", second)):
         numbers = [event["number"] for event in program.events]
         if numbers != list(range(numbers[0], numbers[0] + len(numbers)) if numbers else []):
@@ -292,9 +329,18 @@ class AgentWorker(session_grid.SessionWorker):
         for name in os.listdir(self.runtime):
             os.unlink(os.path.join(self.runtime, name))
 
+    def first_program(self, out):
+        return Program(self, out, falls_silent=self.scenario.program != "running")
+
+    def next_program(self, out):
+        remembers = self.scenario.program in ("running", "stopped")
+        return Program(self, out, self.program.numbers if remembers else None,
+                       begins_offline=self.scenario.program == "offline")
+
     def run(self, folder, prefix=(), limit=bench.LIMIT, words=None):
         """An agent, for as long as its program has something to do."""
-        self.program = Program(self, os.path.join(folder, "out"), self.program and self.program.numbers)
+        make = self.next_program if self.program else self.first_program
+        self.program = make(os.path.join(folder, "out"))
         command = [*prefix, *self.command(folder)]
         with subprocess.Popen(command, env=self.environment, cwd=self.directory, start_new_session=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -323,7 +369,7 @@ class AgentWorker(session_grid.SessionWorker):
         """One point: (reached, violations)."""
         folder = self.prepare()
         out = os.path.join(folder, "out")
-        first = Program(self, out)
+        first = self.first_program(out)
         frozen = bench.Frozen(self, folder, point)
         first.start(lambda: self.terminate(frozen.process.pid))
         try:
@@ -354,11 +400,15 @@ class AgentWorker(session_grid.SessionWorker):
         self.clear()
         marker = self.server.marker()
         self.program = first
+        if self.scenario.program == "offline":
+            self.server.stop()
         result = self.run(folder, prefix)
         second = self.program
         if first.begun and not second.events and not second.numbers:
             found.append("the session is gone")
         found += second.found
+        if second.begins_offline:
+            self.server.start()
         if not second.is_done or result.returncode != 0:
             return found + [f"it did not come to its end ({result.returncode}): {bench.last_words(result)}"]
         found += judge_events(self.scenario, first, second)
@@ -417,7 +467,7 @@ def self_test(arguments):
     """Of a history that is sound nothing is found; each fault that is put into it is."""
     scratch = tempfile.mkdtemp(prefix="tarn-agent-grid.")
     try:
-        scenario = Scenario(1, scratch)
+        scenario = Scenario("running", 1, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -429,7 +479,7 @@ def self_test(arguments):
             events += [{"code": "response", "task": number}] * (codes[key] == "finished")
             events.append({"code": codes[key], "task": number})
         counts = collections.Counter(codes.values())
-        events.append({"code": "group-delivered", "finished": 1, "failed": 1})
+        events.append({"code": "group-delivered", "finished": 2, "failed": 1})
         events.append({"code": "all-delivered", "finished": counts["finished"], "failed": counts["failed"]})
         events = [{"number": number, **event} for number, event in enumerate(events, 1)]
         first.events, first.sent, first.answered = events[:9], 6, 3
@@ -451,6 +501,9 @@ def self_test(arguments):
     def forgotten(_, second):
         second.begin_at, second.events = 1, [*history()[0].events[:3], *second.events]
 
+    def another(first, _):
+        first.numbers = {"k1": 77}
+
     def skipped(first, second):
         second.begin_at, second.events, first.events = 8, second.events[4:], first.events[:6]
 
@@ -465,7 +518,7 @@ def self_test(arguments):
 
     sound = judge_events(scenario, *history())
     verdicts = {"sound": not sound}
-    for sin in (renumbered, lost, doubled, forgotten, skipped, untrue, miscounted, stays):
+    for sin in (renumbered, lost, doubled, forgotten, another, skipped, untrue, miscounted, stays):
         programs = history()
         sin(*programs)
         verdicts[sin.__name__] = bool(judge_events(scenario, *programs))
@@ -477,7 +530,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tarn", default=os.environ.get("TARN_BINARY", "tarn"))
     parser.add_argument("--file-system", choices=list(power_grid.DISKS), help="cut the power there instead")
-    parser.add_argument("--points", type=int, default=20)
+    parser.add_argument("--program", action="append", choices=PROGRAMS, help="repeatable; all without it")
+    parser.add_argument("--points", type=int, default=20, help="spread over the states of the program")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--self-test", action="store_true")
@@ -492,11 +546,14 @@ def main():
             print(f"agent grid: skipped: {reason}")
             sys.exit(0)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="tarn-agent-grid."))
+    programs = arguments.program or PROGRAMS
+    arguments.points = max(2, arguments.points // len(programs))
     try:
-        is_good = session_grid.grid(arguments, Scenario(arguments.seed, scratch), AgentWorker, arguments.file_system, scratch)
+        scenarios = [Scenario(program, arguments.seed, os.path.join(scratch, program)) for program in programs]
+        good = [session_grid.grid(arguments, scenario, AgentWorker, arguments.file_system, scratch) for scenario in scenarios]
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    sys.exit(0 if is_good else 1)
+    sys.exit(0 if all(good) else 1)
 
 
 if __name__ == "__main__":

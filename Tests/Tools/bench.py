@@ -61,7 +61,8 @@ error_log {self.directory}/error.log warn; events {{ worker_connections 512; }}
 http {{ default_type application/octet-stream; {temporary}
 log_format plain '$status $body_bytes_sent $request_method $request_uri';
 access_log {self.log} plain;
-server {{ listen 127.0.0.1:{self.port}; root {self.root}; location ~ \\.slow$ {{ limit_rate 1; }} }} }}"""
+server {{ listen 127.0.0.1:{self.port}; root {self.root}; location ~ \\.slow$ {{ limit_rate 1; }}
+location ~ \\.locked$ {{ if ($http_authorization = "") {{ return 401; }} }} }} }}"""
         with open(os.path.join(self.directory, "nginx.conf"), "w", encoding="utf-8") as stream:
             stream.write(configuration)
         self.process = subprocess.Popen(["nginx", "-p", self.directory, "-c", f"{self.directory}/nginx.conf",

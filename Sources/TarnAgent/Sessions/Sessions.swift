@@ -114,7 +114,7 @@ final class Sessions: SessionPort {
   private func downloader(_ id: String, _ settings: SessionSettings) throws -> any Downloading {
     var network = settings.network
     network.userAgent = "tarn/\(Tarn.version)"
-    return try pool.downloader(mirror: "session:\(id)", settings: network)
+    return try pool.downloader(mirror: Self.client(id), settings: network)
   }
 
   private func find(_ id: String) throws(ControlFailure) -> Open {
@@ -397,7 +397,16 @@ final class Sessions: SessionPort {
       try request.validate()
       try refuseMirror(to)
     }
+    tryHosts(of: session)
     return try session.answer(order, task)
+  }
+
+  /// The name under which the transfers of a session share the budget.
+  private static func client(_ id: String) -> String { "session:\(id)" }
+
+  /// Ends the pauses of hosts that failed, for somebody who asks may know that a host is back.
+  private func tryHosts(of session: DownloadSession) {
+    pool.budget.tryNow(mirror: Self.client(session.id))
   }
 
   private func acknowledge(_ number: Int64, _ session: DownloadSession) throws -> ControlAnswer {
@@ -470,6 +479,7 @@ final class Sessions: SessionPort {
       if let task = order.task, order.to != nil || order.url != nil || order.headers != nil {
         return try answer(order, task, session) ? 1 : 0
       }
+      tryHosts(of: session)
       let states: [TaskState] = [.waiting, .failed, .cancelled]
       return try inBatches(numbers(states + [.running])) { try session.queue($0, from: states).count }
     case .first: return try order.task.map { try session.ledger.putFirst($0) } == true ? 1 : 0
@@ -499,7 +509,7 @@ final class Sessions: SessionPort {
       guard let open = state.withLock({ $0.sessions.removeValue(forKey: session.id) }) else { return }
       defer { for listener in open.listeners.values { listener() } }
       loop.post(.forget(session))
-      pool.budget.forgetReceived(mirror: "session:\(session.id)")
+      pool.budget.forgetReceived(mirror: Self.client(session.id))
       session.dropAll()
       session.close()
       removeDirectory(of: session.id)

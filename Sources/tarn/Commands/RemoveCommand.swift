@@ -26,7 +26,8 @@ struct RemoveCommand: ParsableCommand {
   @Flag(help: "Also forget the mirror: remove its record and its trash. Its files stay.") var forget = false
   @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
-    help: ArgumentHelp("The name of the mirror, or its folder.", valueName: "name"), completion: .mirror)
+    help: ArgumentHelp("The name of the mirror, or its folder.", valueName: "name"),
+    completion: .configuredMirror)
   var name: String
 
   func run() throws {

@@ -166,11 +166,13 @@ struct Steering {
       return failure
     }
     let name = String(word.prefix { $0 != ":" })
-    guard !name.contains("/"), !name.hasPrefix(".") else { return withoutSync(failure, mirror) }
-    if (try? link.ask { try $0.session(name) }) != nil {
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    let mayBeTask = parts.count == 1 || parts.count == 2 && Int64(parts[1]) != nil
+    if mayBeTask, (try? link.ask { try $0.session(parts[0]) }) != nil {
       failure.hint = "a session has that name; did you mean session:\(ShellWord.quote(name))?"
       return failure
     }
+    guard !name.contains("/"), !name.hasPrefix(".") else { return withoutSync(failure, mirror) }
     let names = (try? link.ask { try $0.status(problemLimit: 0).mirrors.map(\.name) }) ?? []
     guard name != "all", let near = Spelling.nearest(name, names) else { return withoutSync(failure, mirror) }
     failure.hint = "did you mean '\(Printable.escape(near))'?"

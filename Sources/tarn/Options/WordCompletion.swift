@@ -10,6 +10,8 @@ import TarnRuntime
 extension CompletionKind {
   /// Completes names of mirrors, and directories.
   static let mirror = custom { WordCompletion($0, $1, $2).mirrors() }
+  /// Completes names of mirrors in the settings, and directories.
+  static let configuredMirror = custom { WordCompletion($0, $1, $2).configuredMirrors() }
   /// Completes names of mirrors, and files for a feed.
   static let mirrorOrFeed = custom { WordCompletion($0, $1, $2).mirrors(withFiles: true) }
   /// Completes a mirror, and after it one of its paths.
@@ -54,6 +56,11 @@ struct WordCompletion {
     if isPath || prefix.isEmpty { found += session.tarn.knownFolders().sorted() }
     if !prefix.isEmpty { found += entries(of: session.tarn.workingDirectory, prefix, files: withFiles) }
     return offer(found)
+  }
+
+  func configuredMirrors() -> [String] {
+    guard !isPath else { return mirrors() }
+    return known.map { offer($0.sources.checked().places.map(\.name).sorted()) } ?? []
   }
 
   func mirrorThenPath() -> [String] {

@@ -30,7 +30,7 @@ enum TrashText {
 
   private static func why(_ row: TrashRow) -> String {
     if row.isOwn { return row.reason.rawValue }
-    return row.reason == .edited ? "edited by you" : "\(row.reason.rawValue), not Tarn's"
+    return row.reason == .edited ? "changed here" : "\(row.reason.rawValue), not Tarn's"
   }
 
   /// Returns the number of characters, 8 at least, that distinguish each id from every other.
