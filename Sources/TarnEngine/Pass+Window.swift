@@ -64,7 +64,9 @@ extension Pass {
   /// - Returns: a digest of these items, for the ledger; `nil` when there are none.
   private func tell(_ doubts: [WindowCatalog.Doubt]) throws -> String? {
     guard !doubts.isEmpty else { return nil }
-    let text = doubts.flatMap { doubt -> [UInt8] in doubt.path.bytes + [0] + doubt.title + [0] }
+    let text = doubts.flatMap { doubt -> [UInt8] in
+      doubt.path.bytes + [0] + doubt.title + [0] + doubt.item + [0]
+    }
     let digest = ports.hashing.digest(.sha256, of: text).hex
     guard try ports.ledger.fact(.windowDoubts) != digest else { return digest }
     let shown = doubts.prefix(WindowCatalog.Doubt.mostShown).map { doubt in

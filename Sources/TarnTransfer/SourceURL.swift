@@ -57,6 +57,16 @@ package enum URLOrigin {
     return isSameButQuery(url, other) && first.query == second.query
   }
 
+  /// Returns why libcurl's parser cannot read a URL; `nil` when it can.
+  package static func fault(of url: String) -> String? {
+    do throws(SourceURL.Refusal) {
+      _ = try SourceURL(url)
+      return nil
+    } catch {
+      return error.reason
+    }
+  }
+
   /// Returns the host of a URL; `nil` for one that cannot be read.
   package static func host(of url: String) -> HostName? {
     (try? SourceURL(url)).flatMap { HostName($0.origin.host) }

@@ -9,7 +9,7 @@ enum Suggestion {
     "mirror": "sync", "update": "sync", "run": "sync",
     "clone": "sync FEED FOLDER", "download": "get", "wget": "get", "curl": "get",
     "copy": "sync FEED FOLDER", "setup": "init", "create": "add FEED FOLDER", "new": "add FEED FOLDER",
-    "subscribe": "add FEED FOLDER", "follow": "add FEED FOLDER",
+    "import": "feeds", "opml": "feeds", "subscribe": "add FEED FOLDER", "follow": "add FEED FOLDER",
     "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
     "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status", "jobs": "status",
     "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",

@@ -229,6 +229,62 @@ import Testing
     #expect(bench.asked.withLock { $0.count } == 2)
   }
 
+  /// It would be finished with the file of the other URL.
+  @Test(arguments: [SessionOrder.Verb.answer, .retry], [false, true])
+  func aRunningTaskIsFetchedFromItsNewURL(_ verb: SessionOrder.Verb, isSuspended: Bool) throws {
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
+    if isSuspended { #expect(try bench.session.give(.wish(.suspend), task)) }
+    var order = SessionOrder(verb, task: task)
+    order.url = "http://h/b"
+    #expect(try bench.session.answer(order, task))
+    // The same answer comes again, for its sender missed that it was taken.
+    #expect(try bench.session.answer(order, task))
+    gate.open()
+    if isSuspended {
+      try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
+      #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == "another")
+    #expect(try bench.codes().filter { $0 == .finished }.count == 1)
+  }
+
+  /// Headers alone: the same file, asked for with them.
+  @Test func aRunningTaskIsAskedForWithItsNewHeaders() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    var order = SessionOrder(.answer, task: task)
+    order.headers = ["X-Key: 1"]
+    #expect(try bench.session.answer(order, task))
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    gate.open()
+    try bench.finish(task)
+    let asked = bench.asked.withLock { $0 }
+    #expect(asked.count == 2 && asked.last?.offset ?? 0 > 0, "\(asked)")
+    #expect(try bench.state(task) == .finished)
+  }
+
+  /// To stop it and to send it again may do something twice.
+  @Test func aRunningRequestThatIsNoGetIsNotStopped() throws {
+    let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/a?2"
+    #expect(try bench.session.answer(order, task))
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.asked.withLock { $0.count } == 1)
+  }
+
+  /// A rule's folder is made as that of the task.
+  @Test(arguments: [true, false]) func aRulesFolderIsMade(makesDirectories: Bool) throws {
+    var rule = ResponseRule(.place)
+    rule.to = bench.path + "/new/below/b"
+    let task = try bench.add("a") { ($0.rules, $0.makeDirectories) = ([rule], makesDirectories) }
+    try bench.finish(task)
+    #expect(try bench.state(task) == (makesDirectories ? .finished : .failed))
+    #expect(bench.fileExists("new/below/b") == makesDirectories)
+  }
+
   /// The file is there already, and is another one by now.
   @Test func anotherDigestIsAnotherFile() throws {
     func digest(_ text: String) -> String { OpenSSLHashing().digest(.sha256, of: Array(text.utf8)).labelled }

@@ -126,6 +126,67 @@ import Testing
     #expect(refusal { $0.resuming = .init(file: "/a/part") } == "resuming-refused")
   }
 
+  private func refusal(etag: String? = nil, lastModified: String? = nil) -> String? {
+    var request = TaskRequest(url: "http://h/a", to: "/a")
+    var resuming = TaskRequest.Resuming(file: "/a/part")
+    (resuming.etag, resuming.lastModified) = (etag, lastModified)
+    request.resuming = resuming
+    do throws(TaskRequest.Refusal) {
+      try request.validate()
+      return nil
+    } catch {
+      return error.code
+    }
+  }
+
+  /// RFC 9110 8.8.3: a weak ETag does not tell two files apart byte by byte.
+  @Test(arguments: ["W/\"1\"", "1", "\"1", "1\"", "\"", "", "\"a\"\r\nX: 1", "\"a\"b\"", "\"a b\""])
+  func whatIsNoStrongETagProvesNothing(_ etag: String) {
+    #expect(refusal(etag: etag) == "resuming-refused")
+    #expect(refusal(etag: etag, lastModified: "Wed, 25 Nov 2026 10:00:00 GMT") == "resuming-refused")
+  }
+
+  @Test(arguments: ["\"1\"", "\"\"", "\"a-b/c\"", "\"W/\"", "\"ü\""]) func aStrongETagIsAProof(_ etag: String)
+  {
+    #expect(refusal(etag: etag) == nil)
+  }
+
+  @Test(arguments: [
+    ("Wed, 25 Nov 2026 10:00:00 GMT", true), ("Wednesday, 25-Nov-26 10:00:00 GMT", true),
+    ("Wed Nov 25 10:00:00 2026", true), ("abc", false), ("", false), ("2026-11-25T10:00:00Z", false),
+    ("Wed, 25 Nov 2026 10:00:00 GMT\r\nX: 1", false),
+  ]) func aDateIsAsTheServerSentIt(_ date: String, isGood: Bool) {
+    #expect(refusal(lastModified: date) == (isGood ? nil : "resuming-refused"))
+  }
+
+  @Test(arguments: [
+    ("audio/mpeg", true), ("AUDIO/*", true), ("application/vnd.a+xml", true), ("*/*", false),
+    ("audio", false),
+    ("audio/", false), ("audio/x; q=1", false), ("", false), ("/x", false), ("a/b/c", false), ("a/*b", false),
+  ]) func aRulesTypeCanMatch(_ type: String, isGood: Bool) {
+    var rule = ResponseRule(.cancel)
+    rule.types = [type]
+    do throws(TaskRequest.Refusal) {
+      try rule.validate()
+      #expect(isGood)
+    } catch {
+      #expect(!isGood && error.code == "rule-refused")
+    }
+  }
+
+  @Test(arguments: [("/etc/key", true), ("name", true), ("rel/key", false), ("", false)])
+  func aCredentialIsAPathOrAName(_ credential: String, isGood: Bool) {
+    var settings = SessionSettings()
+    settings.hosts = [HostTrust("h")]
+    settings.hosts?[0].credential = credential
+    do throws(TaskRequest.Refusal) {
+      try settings.validate()
+      #expect(isGood)
+    } catch {
+      #expect(!isGood && error.code == "settings-refused")
+    }
+  }
+
   /// By status, media type and size; what is not known fits no size.
   @Test func rulesFitHeads() {
     func head(_ status: Int, _ type: String?, _ length: UInt64?) -> ResponseHead {

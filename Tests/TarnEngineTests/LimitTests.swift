@@ -32,7 +32,7 @@ import Testing
   /// Free space is looked at before the first bytes of an answer that tells no size are written.
   @Test func aSizeThatNobodyTellsIsLookedAt() throws {
     fillDisk()
-    let text = "text whose end only the digest tells"
+    let text = String(repeating: "text whose end only the digest tells ", count: 3)
     var entry = world.entry("a", text)
     entry.size = nil
     world.add(entry)
@@ -44,6 +44,20 @@ import Testing
     world.folder.setSpace(free: 16 << 20)
     #expect(try world.run().isInSync)
     #expect(world.text("a") == text)
+  }
+
+  /// However little room there is: what fits comes.
+  @Test(arguments: [1, 99, 100, 101]) func aSmallFileOfUnknownSizeFitsIntoLittleRoom(count: Int) throws {
+    fillDisk()
+    let text = String(repeating: "x", count: count)
+    var entry = world.entry("a", text)
+    entry.size = nil
+    world.add(entry)
+    var answer = FakeAnswer(body: text.bytes)
+    answer.hasLength = false
+    world.server.answer(World.host + "a", answer)
+    #expect(try world.run().problems.map(\.code) == (count <= 100 ? [] : ["no-space"]))
+    #expect(world.files.count == (count <= 100 ? 1 : 0))
   }
 
   /// A source that is another version each time it is asked, and loses the connection in between.

@@ -275,6 +275,27 @@ import Testing
         + "tarn sync --exclude /gone-wrong 'my iso'")
   }
 
+  /// A new pattern takes the place of those that are remembered.
+  @Test func theAdviceKeepsThePatternsThatHold() throws {
+    let problem = Problem(
+      name: "gone".bytes, kind: .failed, code: "http-404", message: "not found",
+      seen: Timestamp(nanoseconds: 0))
+    let excluded = ["*.bak", "/it's \\[1]"]
+    #expect(
+      ProblemAdvice(problem, mirror: "m", excluded: excluded).step.hasSuffix(
+        "tarn sync --exclude '*.bak' --exclude '/it'\\''s \\[1]' --exclude /gone m"))
+    #expect(
+      ProblemAdvice(problem, mirror: "m", configured: "m", excluded: ["*.bak"]).step.hasSuffix(
+        "exclude = [\"*.bak\", \"/gone\"] below [mirror.m] of the settings"))
+    let world = try filled(3)
+    try world.choose([.exclude: ["*.bak"]])
+    world.want("gone-wrong", "x")
+    world.server.remove(World.host + "gone-wrong")
+    try world.run()
+    #expect(
+      try explain(world, "gone-wrong").hint?.hasSuffix("--exclude '*.bak' --exclude /gone-wrong m") == true)
+  }
+
   /// Another pass alone may fail in the same way.
   @Test func whatFailsAgainAndAgainIsNotOnlyTriedAgain() throws {
     let world = try filled(3)

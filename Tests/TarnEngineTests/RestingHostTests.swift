@@ -18,10 +18,14 @@ import Testing
     return world
   }
 
-  private func resting(_ seconds: Int64) -> FakeAnswer {
+  private func broken(after count: Int) -> FakeAnswer {
+    Server.broken(text, after: count, etag: "\"1\"")
+  }
+
+  private func resting(_ seconds: Int64, etag: String? = nil) -> FakeAnswer {
     let failure = DownloadFailure(
       .hostResting, "one.example:80 rests", isTransient: true, retryAfter: seconds)
-    return FakeAnswer(body: text.bytes, failure: (0, failure))
+    return FakeAnswer(etag: etag, body: text.bytes, failure: (0, failure))
   }
 
   @Test func theNextSourceIsAsked() throws {
@@ -83,6 +87,36 @@ import Testing
     #expect(try world.run().problems.map(\.code) == ["host-resting"])
     let pauses = world.log.retries.filter { $0 > 0 }
     #expect(pauses.count == (isTold ? 1 : 0), "\(world.log.retries)")
+  }
+
+  /// A server that breaks each request for the rest of a file is left alone in the end. Then all of the file is asked for.
+  @Test(arguments: [1, 2, 5]) func whatBrokeForItsRangesIsAskedForWholeAfterTheRest(retries: Int) throws {
+    let world = world([first])
+    world.policy.retries = retries
+    world.server.script(
+      first, [broken(after: 3), broken(after: 0), resting(30, etag: "\"1\"")])
+    world.server.put(first, text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    // Without another try it is asked for whole at once, and again after the rest.
+    #expect(world.server.requests.map(\.offset) == [0, 3, retries == 1 ? 0 : 3, 0])
+  }
+
+  /// Nothing says that the server fails at ranges.
+  @Test func whatWasNotAskedForGoesOnAfterTheRest() throws {
+    let world = world([first])
+    world.server.script(first, [broken(after: 3), resting(30, etag: "\"1\"")])
+    world.server.put(first, text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [0, 3, 3])
+  }
+
+  @Test func aRestThatIsTooLongEndsIt() throws {
+    let world = world([first])
+    world.policy.retries = 2
+    world.server.script(first, [broken(after: 3), broken(after: 0)])
+    world.server.answer(first, resting(61, etag: "\"1\""))
+    #expect(try world.run().problems.map(\.code) == ["host-resting"])
+    #expect(world.server.urls.count == 3)
   }
 
   /// Small files have places of their own: the network is told what to expect.

@@ -114,6 +114,12 @@ import Testing
     show([item("News", guid: guid, url: next, day: 13)], world)
     #expect(try world.run().counts.fetched == 0)
     #expect(world.log.notices.map(\.code) == ["taken-for-known"])
+    // Each week, and once a week.
+    try world.run()
+    #expect(world.log.notices.isEmpty)
+    show([item("News", guid: guid, url: guid == nil ? next : "n3.mp3", day: 20)], world)
+    try world.run()
+    #expect(world.log.notices.map(\.code) == ["taken-for-known"])
   }
 
   @Test func aTitleThatWasCorrectedIsNotToldOf() throws {

@@ -147,7 +147,7 @@ import Testing
     #expect(refusal(login)?.message.contains("login page") == true)
     let plain =
       "<html><body><a href=\"/a\">a</a><a href=\"/b\">b</a><a href=\"/c\">c</a><a href=\"d\">d</a></body></html>"
-    #expect(refusal(plain)?.message == "this is a web page (a login page?), not a feed")
+    #expect(refusal(plain)?.message == "this is a web page (a login page or an error page?), not a feed")
     // A single link below it may be that of a file.
     for page in [plain, "<html><body>Get it <a href=\"a.iso\">here</a>.</body></html>"] {
       let page = refusal(page, url: "https://example.org/p/")

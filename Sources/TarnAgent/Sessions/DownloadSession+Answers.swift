@@ -30,7 +30,8 @@ extension DownloadSession {
       case .hold: reason = .hold
       case .place:
         if let to = rule?.to, let place = TaskPlace(to),
-          let directory = try folder.place(task, at: place, name)
+          let directory = try folder.place(
+            task, at: place, name, makesDirectories: work.request.makeDirectories == true)
         {
           answer.to = (to, directory)
         }

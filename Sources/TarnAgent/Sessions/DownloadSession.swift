@@ -394,6 +394,10 @@ final class DownloadSession: Sendable {
       releaseNames([task])
       // A digest that came while it ran holds as one that comes later.
       if task.request.digest != work?.request.digest { try queueUncompared(number) }
+      // So does a URL of another file.
+      if task.state == .finished, let work, !URLOrigin.isSameButQuery(work.request.url, task.request.url) {
+        _ = try queue([number], from: [.finished])
+      }
     }
     try makeRoom(after: number)
   }
@@ -653,8 +657,9 @@ final class DownloadSession: Sendable {
     return Set(tasks.filter { folder.isMadeAgain($0) }.map(\.number))
   }
 
-  /// Continues a task with another request, and keeps the task's identity. A running task uses it after its
-  /// next failure. Callable on any thread.
+  /// Continues a task with another request, and keeps the task's identity. The transfer of a running task is
+  /// stopped, and begins again with it. A request that must not be repeated silently goes on, and the other one
+  /// is for the next attempt. Callable on any thread.
   ///
   /// - Returns: false when there is no such task, or it has ended.
   /// - Throws: `TaskRequest.Refusal` for an invalid request, `FolderFailure` when the fetched bytes cannot be
@@ -665,15 +670,9 @@ final class DownloadSession: Sendable {
     var request = known.request
     if let url = order.url, !URLOrigin.isSame(url, request.url) { request.headers = nil }
     (request.url, request.headers) = (order.url ?? request.url, order.headers ?? request.headers)
-    try request.validate()
-    if let to = order.to, known.state == .running {
-      // The other changes apply from the request after the move.
-      let changed = try ledger.update(number) { task in
-        var task = task
-        (task.request.url, task.request.headers) = (request.url, request.headers)
-        return (task, [])
-      }
-      return try changed != nil && give(.wish(.move(to: to, order.existing)), number)
+    try request.refuseUnusable()
+    if known.state == .running, order.to != nil || request != known.request {
+      return try answerRunning(order, known, request)
     }
     if order.to != nil {
       // Its file may have its name already, where only a mounted disk can show it.
@@ -703,6 +702,26 @@ final class DownloadSession: Sendable {
     }
     if let changed, order.to != nil { folder.renew(changed) }
     return try hasBegun ? answer(order, number) : changed != nil
+  }
+
+  private func answerRunning(_ order: SessionOrder, _ known: TaskRecord, _ request: TaskRequest) throws
+    -> Bool
+  {
+    let number = known.number
+    // The other changes apply from the request after the stop.
+    var pending: TaskWish?
+    let changed = try ledger.update(number) { task in
+      guard task.state == .running else { return nil }
+      pending = task.wish
+      var task = task
+      (task.request.url, task.request.headers) = (request.url, request.headers)
+      return (task, [])
+    }
+    guard changed != nil else { return try answer(order, number) }
+    if let to = order.to { return try give(.wish(.move(to: to, order.existing)), number) }
+    // What is being suspended stays suspended.
+    if pending == nil, request.isRepeatable { _ = try give(.wish(.goOn), number) }
+    return true
   }
 
   /// Sets the priority of tasks. Callable on any thread.

@@ -56,7 +56,7 @@ extension Tarn {
   package func refuseInvalid(_ tasks: [TaskRequest]) throws(PassFailure) {
     for task in tasks {
       do throws(TaskRequest.Refusal) {
-        try task.validate()
+        try task.refuseUnusable()
       } catch {
         throw PassFailure(.usage, code: error.code, error.message)
       }

@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnTransfer
 
 /// Keeps tasks out of mirrors: the feed alone decides what is in a mirror's folder.
 extension TaskPlace {
@@ -30,6 +31,18 @@ extension TaskPlace {
       if stat("\(directory == "/" ? "" : directory)/.tarn", &status) == 0 { return directory }
       guard directory != "/", let slash = directory.lastIndex(of: "/") else { return nil }
       directory = slash == directory.startIndex ? "/" : String(directory[..<slash])
+    }
+  }
+}
+
+extension TaskRequest {
+  /// Checks a request whole, and whether libcurl can read its URL.
+  ///
+  /// - Throws: what is wrong with the request, for its author.
+  func refuseUnusable() throws(Refusal) {
+    try validate()
+    if let fault = URLOrigin.fault(of: url) {
+      throw Refusal(code: "url-refused", message: "\(Printable.escape(url)): \(fault)")
     }
   }
 }

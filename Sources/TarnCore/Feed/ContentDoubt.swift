@@ -115,7 +115,7 @@ package struct ContentDoubt: Sendable {
     let why: String?
     switch declared {
     case .media(let type) where came.isMarkup || came.isJSON || came.isPointer:
-      why = "\(Self.came(contentType)) came where the feed says \(type)"
+      why = "\(Self.came(contentType, as: came)) came where the feed says \(type)"
     case .other where isAgreed(contentType):
       // Feed and server agree, as for an Excel table that is a web page.
       why = nil
@@ -127,7 +127,7 @@ package struct ContentDoubt: Sendable {
       .signature where came.isMarkup,
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
-      why = Self.mismatch(contentType)
+      why = Self.mismatch(contentType, as: came)
     // A shorter text is judged at its end.
     case _ where opening.count >= Self.opening && isUnvouchedText(came, contentType, size: nil):
       why = textCame(contentType)
@@ -248,7 +248,7 @@ package struct ContentDoubt: Sendable {
         + "its declared type does not fit"
     }
     guard !isWantedDrawing(came, contentType) else { return nil }
-    if isForeignPage(came, contentType) { return Self.mismatch(contentType) }
+    if isForeignPage(came, contentType) { return Self.mismatch(contentType, as: came) }
     // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     if isTiny, !opening.isEmpty, let few = doubt(ofFew: size, opening, contentType) { return few }
@@ -668,8 +668,14 @@ extension ContentDoubt {
       : "\(isText || Self.isText(contentType) ? "a text" : "something") (\(shown(contentType)))"
   }
 
-  private static func mismatch(_ contentType: String?) -> String {
-    "\(came(contentType)) came, which does not match the file's name or its declared type"
+  /// - Parameter opening: how the body begins, which is not what the server calls it.
+  private static func came(_ contentType: String?, as opening: Opening) -> String {
+    guard !isText(contentType), opening.isMarkup || opening.isText else { return came(contentType) }
+    return "\(opening.isPage ? "a web page" : "a text"), sent as \(shown(contentType)),"
+  }
+
+  private static func mismatch(_ contentType: String?, as opening: Opening) -> String {
+    "\(came(contentType, as: opening)) came, which does not match the file's name or its declared type"
   }
 
   private static func shown(_ contentType: String?) -> String {

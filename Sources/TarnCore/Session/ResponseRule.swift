@@ -40,6 +40,16 @@ package struct ResponseRule: Codable, Sendable, Equatable {
     }
   }
 
+  /// True for `type/subtype` and `type/*` (RFC 9110 8.3.1).
+  private static func isType(_ text: String) -> Bool {
+    let others = Array("!#$%&'+-.^_`|~".utf8)
+    let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    func isToken(_ part: Substring.UTF8View) -> Bool {
+      !part.isEmpty && part.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || others.contains($0) }
+    }
+    return parts.count == 2 && isToken(parts[0]) && (isToken(parts[1]) || Array(parts[1]) == Array("*".utf8))
+  }
+
   /// - Throws: what is wrong with the rule, for its author.
   package func validate() throws(TaskRequest.Refusal) {
     guard (then == .place) == (to != nil), to.map({ TaskPlace($0) != nil }) ?? true else {
@@ -48,6 +58,12 @@ package struct ResponseRule: Codable, Sendable, Equatable {
     }
     guard status?.allSatisfy({ (200...599).contains($0) }) ?? true else {
       throw TaskRequest.Refusal(code: "rule-refused", message: "a rule's status is a number from 200 to 599")
+    }
+    if let type = types?.first(where: { !Self.isType($0) }) {
+      throw TaskRequest.Refusal(
+        code: "rule-refused",
+        message: "'\(Printable.escape(type))' is no media type: write audio/mpeg or audio/*; "
+          + "without 'types' a rule is for all")
     }
   }
 }

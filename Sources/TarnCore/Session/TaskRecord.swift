@@ -315,6 +315,13 @@ package struct SessionSettings: Codable, Sendable, Equatable {
         throw refuse(
           "a pin of \(Printable.escape(host.host)) is sha256// and the digest of a public key in Base64")
       }
+      if let credential = host.credential, !credential.hasPrefix("/"),
+        credential.isEmpty || credential.contains("/")
+      {
+        throw refuse(
+          "the credential of \(Printable.escape(host.host)) is the absolute path of a file, or the name of a credential of the service"
+        )
+      }
       if host.ca?.hasPrefix("/") == false {
         throw refuse("the ca of \(Printable.escape(host.host)) is the absolute path of a PEM file")
       }

@@ -62,6 +62,38 @@ package struct TaskRequest: Codable, Sendable, Equatable {
     package var lastModified: String?
 
     package init(file: String) { self.file = file }
+
+    /// - Throws: which proof is none: a weak ETag, or what is no ETag or date (RFC 9110 8.8.3, 5.6.7).
+    fileprivate func validate() throws(Refusal) {
+      if let etag,
+        ResumeLadder.strong(etag) == nil || !etag.utf8.dropFirst().dropLast().allSatisfy(Self.isOfETag)
+      {
+        let isWeak = etag.hasPrefix("W/")
+        throw Refusal(
+          code: "resuming-refused",
+          message: "\(Printable.escape(etag)) is \(isWeak ? "a weak ETag, and proves nothing" : "no ETag"): "
+            + "give a strong one with its quotes, lastModified or the file's digest")
+      }
+      if let lastModified, !Self.isDate(lastModified) {
+        throw Refusal(
+          code: "resuming-refused",
+          message: "\(Printable.escape(lastModified)) is no date: give Last-Modified as the server sent it")
+      }
+    }
+
+    private static func isOfETag(_ byte: UInt8) -> Bool { byte == 0x21 || byte >= 0x23 && byte != 0x7F }
+
+    private static func isDate(_ text: String) -> Bool {
+      let days = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+      let words = text.split(separator: " ")
+      let hasTime = words.contains { word in
+        let parts = word.split(separator: ":", omittingEmptySubsequences: false)
+        return parts.count == 3
+          && parts.allSatisfy { $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isASCIIDigit) }
+      }
+      return hasTime && words.count >= 4 && days.contains(String(text.prefix(3)))
+        && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
+    }
   }
 
   /// True when the request may be sent again without harm.
@@ -72,6 +104,8 @@ package struct TaskRequest: Codable, Sendable, Equatable {
     /// A stable code for programs.
     package var code: String
     package var message: String
+
+    package init(code: String, message: String) { (self.code, self.message) = (code, message) }
   }
 
   /// The most bytes of `label`, `userInfo`, `group` and `key` each.
@@ -131,6 +165,7 @@ package struct TaskRequest: Codable, Sendable, Equatable {
         code: "resuming-refused",
         message: "what proves that these bytes are the file's? give etag, lastModified or the file's digest")
     }
+    try resuming?.validate()
     try Self.refuseLong(label, "label")
     try Self.refuseLong(userInfo, "userInfo")
     try Self.refuseLong(group, "group")

@@ -251,7 +251,7 @@ extension ResumeLadder {
   private static func mayBeCounter(_ etag: String) -> Bool { etag.utf8.count < 6 + 2 }
 
   /// Returns an ETag with its quotes when it is strong (RFC 9110 8.8.3), otherwise `nil`.
-  fileprivate static func strong(_ etag: String?) -> String? {
+  static func strong(_ etag: String?) -> String? {
     guard let etag, etag.hasPrefix("\""), etag.hasSuffix("\""), etag.utf8.count >= 2 else { return nil }
     return etag
   }

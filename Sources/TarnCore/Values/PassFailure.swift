@@ -86,6 +86,8 @@ extension PassFailure {
       "look at its address; it may be written just now: try again later; to give the mirror up: tarn forget FOLDER"
     case "feed-too-many-entries": "make several lists of it, and a mirror of each"
     case "feed-not-recognised": "look at what is at its address"
+    case "opml-not-recognised": "give the OPML file that a program for podcasts or news exports"
+    case "feed-without-links": "look at the page with a browser: does it list the files?"
     default:
       "it may be half written, or cut on its way: try again later; if it stays so, its publisher has to correct it"
     }

@@ -80,12 +80,18 @@ package struct ExplainQuery {
       guard let problem = known, problem.kind == .refused || (try? RelativePath(name)) == nil else {
         return nil
       }
-      let advice = ProblemAdvice(problem, mirror: ShellWord.quote(mirror), configured: configuredName)
+      let advice = ProblemAdvice(
+        problem, mirror: ShellWord.quote(mirror), configured: configuredName, excluded: try excluded())
       return Explanation(
         path: Printable.escape(name), state: problem.kind.rawValue,
         summary: "\(problem.message) [\(problem.code)]", hint: advice.step,
         problem: StatusDocument.ProblemLine(problem))
     }
+  }
+
+  /// Returns the patterns of `--exclude` of the last pass.
+  func excluded() throws(LedgerFailure) -> [String] {
+    PassOptions(encoded: try ledger.fact(.options) ?? "").values[.exclude] ?? []
   }
 
   /// Explains a name that Tarn would refuse and that the patterns of the last pass exclude. `nil` for any other.

@@ -184,7 +184,8 @@ extension PathContext {
     case .failed where lastPass == .atWork: return next
     case .refused, .failed:
       return ProblemAdvice(
-        problem, mirror: mirror, configured: query.configuredName, trashBytes: trashBytes
+        problem, mirror: mirror, configured: query.configuredName,
+        excluded: (try? query.excluded()) ?? [], trashBytes: trashBytes
       ).step
     }
   }

@@ -7,12 +7,18 @@ package struct ProblemAdvice {
   let mirror: String
   /// The name of the mirror in the settings; `nil` when it is not there.
   var configuredName: String?
+  /// The patterns of `--exclude` that hold for the mirror. New ones replace them, so the advice repeats them.
+  var excluded: [String] = []
   var trashBytes: UInt64 = 0
 
-  package init(_ problem: Problem, mirror: String, configured name: String? = nil, trashBytes: UInt64 = 0) {
+  package init(
+    _ problem: Problem, mirror: String, configured name: String? = nil, excluded: [String] = [],
+    trashBytes: UInt64 = 0
+  ) {
     self.problem = problem
     self.mirror = mirror
     configuredName = name
+    self.excluded = excluded
     self.trashBytes = trashBytes
   }
 
@@ -97,12 +103,17 @@ package struct ProblemAdvice {
     let path = problem.name.last == UInt8(ascii: "/") ? Array(problem.name.dropLast()) : problem.name
     let name = path.drop { $0 == UInt8(ascii: "/") }
     guard !name.isEmpty else { return "no option takes it as it is" }
-    let pattern = "/" + Self.pattern(Array(name))
-    // In TOML, single quotes make all characters literal.
-    let quote = pattern.contains("\\") && !pattern.contains("'") ? "'" : "\""
-    let text = quote == "'" ? pattern : Printable.escape(pattern).replacing("\"", with: "\\\"")
+    let patterns = excluded + ["/" + Self.pattern(Array(name))]
     return "to do without it: "
-      + option("--exclude \(ShellWord.quote(pattern))", "exclude = [\(quote)\(text)\(quote)]")
+      + option(
+        patterns.map { "--exclude \(ShellWord.quote($0))" }.joined(separator: " "),
+        "exclude = [\(patterns.map(Self.quoted).joined(separator: ", "))]")
+  }
+
+  /// Returns a string of TOML. Single quotes make all characters literal.
+  private static func quoted(_ pattern: String) -> String {
+    if pattern.contains("\\"), !pattern.contains("'") { return "'\(pattern)'" }
+    return "\"\(Printable.escape(pattern).replacing("\"", with: "\\\""))\""
   }
 
   /// Returns the option as a setting for a mirror of the settings, because options of a command last for one pass there; else as a

@@ -70,7 +70,7 @@ struct Recognition {
   mutating func name(of enclosure: Enclosure, at index: Int, now: Timestamp) throws -> Answer {
     guard let (known, rule) = found[index] else { return try make(enclosure, now: now) }
     if mayBeAnother(known, enclosure) {
-      doubts.append(WindowCatalog.Doubt(title: enclosure.title, path: known.path))
+      doubts.append(WindowCatalog.Doubt(enclosure, path: known.path))
     }
     var name = known
     name.guid = guid(enclosure) ?? known.guid

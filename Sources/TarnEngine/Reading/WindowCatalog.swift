@@ -13,7 +13,7 @@ final class WindowCatalog {
   /// The number of the first enclosure of each guid and URL.
   private var firsts: [[UInt8]: Int] = [:]
   /// The titles of further items of the same guid and URL, with the number of the first one.
-  private var repeats: [(title: [UInt8], first: Int)] = []
+  private var repeats: [(enclosure: Enclosure, first: Int)] = []
 
   /// The most files of a window.
   static let most = 100_000
@@ -60,6 +60,13 @@ final class WindowCatalog {
 
     var title: [UInt8]
     var path: RelativePath
+    /// Its address, and its date.
+    var item: [UInt8]
+
+    init(_ enclosure: Enclosure, path: RelativePath) {
+      (title, self.path) = (enclosure.title, path)
+      item = enclosure.url + [0] + Array((enclosure.date.map { "\($0.nanoseconds)" } ?? "").utf8)
+    }
   }
 
   /// - Parameter isAnotherFeed: true when the mirror followed a feed at another address so far.
@@ -104,7 +111,7 @@ final class WindowCatalog {
     // Some feeds list an item twice.
     guard seen.insert(place + [0] + enclosure.title + Array(date.utf8)).inserted else { return }
     if enclosure.guid != nil {
-      if let first = firsts[place] { return repeats.append((enclosure.title, first)) }
+      if let first = firsts[place] { return repeats.append((enclosure, first)) }
       firsts[place] = enclosures.count
     }
     enclosures.append(enclosure)
@@ -173,7 +180,7 @@ final class WindowCatalog {
   private func repeated(_ found: [(index: Int, name: NameRow)]) -> [Doubt] {
     guard !repeats.isEmpty else { return [] }
     let paths = Dictionary(uniqueKeysWithValues: found.map { ($0.index, $0.name.path) })
-    return repeats.compactMap { item in paths[item.first].map { Doubt(title: item.title, path: $0) } }
+    return repeats.compactMap { item in paths[item.first].map { Doubt(item.enclosure, path: $0) } }
   }
 
   /// Returns the paths that are young enough, including those that the feed has dropped. `keep` retains files of an earlier feed

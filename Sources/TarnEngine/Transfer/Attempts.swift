@@ -76,6 +76,10 @@ struct Attempts {
   private var gaveWay = 0
   /// True when the last answer made the bytes at hand useless.
   private(set) var discards = false
+  /// True while all of the file is asked for, and no request for it was sent.
+  private var awaitsWhole = false
+  /// True once such a request has waited for a host that is left alone.
+  private var hasWaitedForWhole = false
   /// True when no byte of the file came.
   private var cameNothing = true
   /// The pause in seconds that the server asked for.
@@ -341,7 +345,7 @@ struct Attempts {
   }
 
   private mutating func askForTheWhole(_ reason: String) -> Step {
-    rung = .fromZero
+    (rung, awaitsWhole) = (.fromZero, true)
     return .ask(told: "\(reason); all of it is asked for")
   }
 
@@ -368,9 +372,13 @@ struct Attempts {
     let message = told(text)
     var trouble = Trouble(
       source: source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
-    // A server that asked for a pause must not be made to send more.
+    // A server that asked for a pause must not be made to send more. A host that is left alone was not asked: what brought it there
+    // still counts.
     trouble.mayBeOfRange =
-      cameNothing && rung != .fromZero && retryAfter == nil && Self.mayBeOfRange(code)
+      trouble.isRest
+      ? awaitsWhole || rung != .fromZero && troubles.contains { $0.source == source && $0.mayBeOfRange }
+      : cameNothing && rung != .fromZero && retryAfter == nil && Self.mayBeOfRange(code)
+    if !trouble.isRest { awaitsWhole = false }
     if let retryAfter, !trouble.isRest { trouble.message += "; it asked for a pause of \(retryAfter) s" }
     troubles.removeAll { $0.source == trouble.source }
     troubles.append(trouble)
@@ -388,20 +396,31 @@ struct Attempts {
       attempt: round, isTransient: troubles.contains(where: \.isTransient),
       asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: random.unit())
     guard case .retry(let seconds) = verdict else { return exhaust(code, message) }
-    source = first
     round += 1
-    climb()
+    // A request that was not sent stays as it is, or asks for all of the file.
+    guard trouble.isRest, source == first else {
+      source = first
+      climb()
+      return .wait(seconds: seconds, told: message, isNewRound: true)
+    }
+    if trouble.mayBeOfRange { (rung, awaitsWhole) = (.fromZero, true) }
     return .wait(seconds: seconds, told: message, isNewRound: true)
   }
 
   /// Handles the failure of all sources. One may fail only at requests for the rest of the file, which no later pass would then
-  /// ever complete. Each such source is asked for the whole file, once.
+  /// ever complete. Each such source is asked for the whole file, once, as soon as its host is asked at all.
   private mutating func exhaust(_ code: String, _ message: String) -> Step {
     guard let trouble = troubles.first(where: \.mayBeOfRange) else {
       return .exhausted(code: code, message: message)
     }
     source = trouble.source
-    return askForTheWhole(trouble.message)
+    guard trouble.isRest, let rest = trouble.retryAfter else { return askForTheWhole(trouble.message) }
+    guard rest <= retry.mostRest, !hasWaitedForWhole else {
+      return .exhausted(code: code, message: message)
+    }
+    hasWaitedForWhole = true
+    (rung, awaitsWhole) = (.fromZero, true)
+    return .wait(seconds: Double(rest), told: trouble.message, isNewRound: true)
   }
 
   /// Returns the first source from this one on that did not fail for good; `nil` when there is none.

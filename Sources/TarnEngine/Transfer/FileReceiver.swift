@@ -392,15 +392,19 @@ final class FileReceiver: DownloadReceiver {
     let due = state.withLock { state -> (length: UInt64, isStep: Bool)? in
       guard check.size == nil, state.reserved == 0, state.failure == nil else { return nil }
       let isStep = state.unchecked < count
-      state.unchecked = isStep ? Self.roomStep : state.unchecked - count
+      if !isStep { state.unchecked -= count }
       return (state.partial?.length ?? 0, isStep)
     }
     guard let (length, isStep) = due else { return }
+    let room = isStep ? context.space.room : .max
     let failure =
-      isStep && context.space.room < Self.roomStep + count
+      room < count
       ? FolderFailure(.noSpace, context.space.refusal(nil))
       : context.client.responses?.grew(entry.path, to: length + count)
-    state.withLock { $0.fail(failure) }
+    state.withLock { state in
+      if isStep { state.unchecked = min(Self.roomStep, room - min(room, count)) }
+      state.fail(failure)
+    }
   }
 
   private static let mostRefused = 64 << 10

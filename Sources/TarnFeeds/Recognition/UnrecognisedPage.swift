@@ -108,7 +108,7 @@ struct UnrecognisedPage {
         hint: Self.links)
     }
     return FeedFailure(
-      code: code, message: "this is a web page (a login page?), not a feed",
+      code: code, message: "this is a web page (a login page or an error page?), not a feed",
       hint: "give the feed's own URL"
         + (linksBelow > 0 ? "; or, where this page names the files: \(Self.links)" : "; nothing was changed"))
   }

@@ -52,7 +52,10 @@ struct UnrecognisedText {
     ),
     ("manifest-version = ", "a channel of Rust in TOML", Unrecognised.urlListAdvice),
     ("-----BEGIN PGP SIGNATURE", "a signature of OpenPGP", signedAdvice),
-    ("-----BEGIN PGP PUBLIC KEY", "a key of OpenPGP", signedAdvice),
+    (
+      "-----BEGIN PGP PUBLIC KEY", "a key of OpenPGP, which names no files",
+      "give the list of the files, such as SHA256SUMS"
+    ),
     (
       "BagIt-Version:", "the declaration of a bag (BagIt)", "give its manifest, such as manifest-sha256.txt"
     ),

@@ -183,10 +183,11 @@ package final class SessionFolder: Sendable {
 
   /// Changes the destination of a task before a byte of it was fetched.
   ///
+  /// - Parameter makesDirectories: true to make the directory where it is missing.
   /// - Returns: the inode of the directory; `nil` when there are bytes already: the file stays where they are.
   /// - Throws: why the destination cannot be used.
   package func place(
-    _ task: Int64, at place: TaskPlace, _ suggested: String
+    _ task: Int64, at place: TaskPlace, _ suggested: String, makesDirectories: Bool
   ) throws(FolderFailure) -> UInt64? {
     guard var destination = destinations.withLock({ $0[task] }), destination.own == nil,
       try FileStat.at(destination.directory, cString(partialName(task))) == nil
@@ -194,6 +195,7 @@ package final class SessionFolder: Sendable {
     if destination.place.directory == place.directory, destination.leaf == place.name ?? suggested {
       return destination.identity.inode
     }
+    if makesDirectories { try makeDirectories(place.directory) }
     destination.directory = try Descriptor.directory(at: place.directory)
     destination.identity = try FileStat.of(destination.directory, place.directory.utf8).identity
     (destination.place, destination.leaf) = (place, nil)

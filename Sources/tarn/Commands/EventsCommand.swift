@@ -73,6 +73,11 @@ struct EventsCommand: ParsableCommand {
     let begin = since.flatMap(Units.duration).map { session.now.adding(seconds: -$0) }
     let (cursor, count) = try journal.show(after: after, since: begin, newest: newest)
     if journal.isUnread { return try journal.status.end() }
+    // Who waits for events of a mirror that never begins has to know why.
+    if let failure = report.failure {
+      let status = session.tell(failure)
+      if count == 0, !follow { return try status.end() }
+    }
     if follow { return try journal.follow(after: cursor).end() }
     if session.isJSON {
       let summary = JournalSummary(exitStatus: journal.status.rawValue, events: count, cursor: cursor)

@@ -66,7 +66,7 @@ struct GetCommand: ParsableCommand {
     completion: .sessionOption)
   var session: String?
   @Option(
-    help: ArgumentHelp("With --background: high, normal or low.", valueName: "priority"),
+    help: ArgumentHelp("high, normal or low, among the downloads of a session.", valueName: "priority"),
     completion: .list(["high", "normal", "low"]))
   var priority: String?
   @Option(help: ArgumentHelp("With --background: a text for those who read the session.", valueName: "text"))
@@ -91,8 +91,8 @@ struct GetCommand: ParsableCommand {
     if let existing, TaskRequest.Existing(rawValue: existing) == nil {
       throw ValidationError("--existing takes fail, replace or keep-both")
     }
-    if !background, session != nil || priority != nil || label != nil {
-      throw ValidationError("--session, --priority and --label go with --background")
+    if !background, session != nil || label != nil {
+      throw ValidationError("--session and --label go with --background")
     }
     if background, let limitRate {
       throw ValidationError(

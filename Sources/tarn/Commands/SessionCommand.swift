@@ -229,12 +229,12 @@ struct SessionFollower {
   let link: AgentLink
   let id: String
 
-  /// Follows the events until a signal.
+  /// Follows the events until a signal, or until the session is forgotten.
   func run(after start: Int64) throws(PassFailure) -> ExitStatus {
     let follower = AgentFollower()
     var reached = start
-    var isFirst = true
-    return try follower.run { () throws(PassFailure) in
+    var (isFirst, isForgotten) = (true, false)
+    let status = try follower.run { () throws(PassFailure) in
       // At the beginning it is an error when no agent answers.
       if isFirst { _ = try link.ask { try $0.session(id) } }
       isFirst = false
@@ -249,9 +249,14 @@ struct SessionFollower {
           }
         }
       } catch {
-        if error.code == "no-such-session" { throw error }
+        guard error.code == "no-such-session" else { return }
+        isForgotten = true
+        follower.end()
       }
     }
+    guard isForgotten else { return status }
+    session.console.message("session '\(id)' is over")
+    return .inSync
   }
 }
 

@@ -25,6 +25,9 @@ struct AgentFollower {
     return ExitStatus.stopped(by: Interruption.shared.received)
   }
 
+  /// Ends the rounds, as a signal does.
+  func end() { ended.open() }
+
   /// Lets a signal end what a client waits for.
   ///
   /// - Returns: false when the signal has come already.
