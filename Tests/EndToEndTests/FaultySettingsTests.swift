@@ -124,6 +124,18 @@ struct FaultySettingsTests {
     }
   }
 
+  /// Who waits for events of a mirror that never begins hears why.
+  @Test func eventsSayThatTheSettingsAreNotTaken() throws {
+    let new = "[mirror.new]\nfeed = \"/x\"\nfolder = \"\(place.path)/new\"\nevery = \"3s\"\n"
+    try place.write(good + new, to: "tarn.toml")
+    let none = try tarn("events", "new")
+    #expect(
+      none.status == 78 && none.output == "" && none.errors.contains("the settings are not taken"), "\(none)")
+    let known = try tarn("events", "files")
+    #expect(known.status == 0 && known.output.contains("f1"), "\(known)")
+    #expect(known.errors.contains("the settings are not taken"), "\(known)")
+  }
+
   /// A name of settings that are not taken is not the folder that happens to be called so.
   @Test func aNameIsNoFolderWhereTheSettingsHaveErrors() throws {
     let settings = good.replacing("/files\"", with: "/elsewhere\"")

@@ -142,6 +142,30 @@ struct SessionTests {
     #expect(codes.filter { $0 == "finished" }.count == 2 && codes.last == "all-delivered", "\(codes)")
   }
 
+  @Test func followingEndsWithTheSession() throws {
+    try house.start()
+    try house.hand(house.server.url("a.txt"))
+    let reader = try house.begin("session", "events", "--follow", "--json", "s")
+    try house.wait(for: "all-delivered")
+    #expect(try house.tarn("session", "close", "s").status == 0)
+    let last = try #require(try house.events().last?["number"] as? Int)
+    #expect(try house.tarn("session", "ack", "s", String(last)).status == 0)
+    let end = try reader.wait()
+    #expect(end.status == 0 && end.errors.contains("session 's' is over"), "\(end)")
+    #expect(end.output.contains("all-delivered"), "\(end)")
+  }
+
+  @Test(arguments: ["http://", "http://[::1", "http://h:99999/a"])
+  func aURLThatNobodyCanReadIsRefusedAtOnce(_ url: String) throws {
+    try house.start()
+    for words in [["--background", "--session", "s"], []] {
+      let outcome = try Tarn.run(
+        ["get", "--to", house.out] + words + [url] + house.config, environment: house.home,
+        in: house.place.url)
+      #expect(outcome.status == 64 && outcome.errors.contains(url), "\(outcome)")
+    }
+  }
+
   @Test func whichTaskIsMeantIsSaid() throws {
     try house.start()
     try house.hand(house.server.url("a.txt"))

@@ -119,6 +119,15 @@ import Testing
     #expect(world.server.urls.count == 3)
   }
 
+  @Test func allOfAFileIsWaitedForOnce() throws {
+    let world = world([first])
+    world.policy.retries = 1
+    world.server.script(first, [broken(after: 3), broken(after: 0)])
+    world.server.answer(first, resting(1, etag: "\"1\""))
+    #expect(try world.run().problems.map(\.code) == ["host-resting"])
+    #expect(world.server.requests.map(\.offset) == [0, 3, 0, 0])
+  }
+
   /// Small files have places of their own: the network is told what to expect.
   @Test func theNetworkIsToldHowMuchWillCome() throws {
     let world = world([first])

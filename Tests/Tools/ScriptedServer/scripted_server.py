@@ -26,7 +26,7 @@ DEFAULTS = {
     "ranges": "honour",        # honour, ignore, always (whatever If-Range says), or a lie: start, end, total, unit,
                                # missing, multipart, unasked
     "most": None,              # an answer to a range ends honestly after so many bytes, before the file does
-    "rangeStatus": None,       # answers with this status, without a body, to requests with a range
+    "rangeStatus": None,       # answers with this status, without a body, to requests with a range; 0: RST
     "length": "right",         # right, none, longer, shorter, double, conflicting, negative, text
     "chunked": False,          # Transfer-Encoding: chunked; with "both" also a Content-Length; or a text that is sent
                                # in place of the second chunk's size line
@@ -319,6 +319,8 @@ class Answer:
     def perform(self):
         plan = self.plan
         if plan["reset"] == "accept":
+            self.reset()
+        if plan["rangeStatus"] == 0 and "range" in self.headers:
             self.reset()
         if plan["hang"] == "head":
             self.wait_for_peer()
