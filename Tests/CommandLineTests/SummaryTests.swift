@@ -47,6 +47,11 @@ import Testing
     report.counts.updated = 0
     report.counts.current = 5
     report.counts.unlisted = 2
+    // A server without a 304 sends it all again.
+    report.bytes.received = 6_000_000
+    #expect(
+      lines(report).first == "in sync: 5 files, 1.2 MiB (5.7 MiB fetched again, and nothing is new) in 2.1 s")
+    report.bytes.received = 0
     #expect(
       lines(report) == [
         "in sync: 5 files, 1.2 MiB (nothing to do) in 2.1 s",

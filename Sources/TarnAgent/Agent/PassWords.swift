@@ -47,9 +47,15 @@ package struct PassWords: Sendable {
 
   private var length: String { Units.length((report.ended - report.started).seconds) }
 
+  /// Returns what a pass says that changed nothing. Some servers send a file again that is in place.
+  package static func ofNoDeeds(_ report: PassReport) -> String {
+    let again = report.bytes.received
+    return again == 0 ? "nothing to do" : "\(Units.show(again)) fetched again, and nothing is new"
+  }
+
   /// The words of a pass in sync: `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
   var inSync: String {
-    let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
+    let done = deeds.isEmpty ? Self.ofNoDeeds(report) : deeds.joined(separator: ", ")
     let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
     let there = counts.kept > 0 ? "\(Units.grouped(counts.inPlace)) of " : ""
     let files = there + Self.amount(counts.wanted, report.bytes.inPlace)

@@ -41,7 +41,7 @@ enum SyncSummary {
   /// Returns `in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s`.
   private static func inSync(_ report: PassReport, style: Style) -> [String] {
     let deeds = deeds(report.counts)
-    var done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
+    var done = deeds.isEmpty ? PassWords.ofNoDeeds(report) : deeds.joined(separator: ", ")
     if report.isFeedUnchanged { done += "; the feed has not changed" }
     let all = Numbers.count(report.counts.wanted, "file")
     let isAll = report.counts.kept == 0
