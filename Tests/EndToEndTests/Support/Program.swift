@@ -75,9 +75,14 @@ final class Program {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
+    // Shells begin what runs in the background with these ignored.
+    var usual = sigset_t()
+    sigemptyset(&usual)
+    for number in [SIGINT, SIGQUIT, SIGHUP] { sigaddset(&usual, number) }
+    posix_spawnattr_setsigdefault(&attributes, &usual)
     // POSIX_SPAWN_SETSID, which glibc's headers show only to those who ask for all of its extensions.
     let group: Int32 = isSession ? 0x80 : Int32(POSIX_SPAWN_SETPGROUP)
-    posix_spawnattr_setflags(&attributes, Int16(Int32(POSIX_SPAWN_SETSIGMASK) | group))
+    posix_spawnattr_setflags(&attributes, Int16(Int32(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | group))
     let words = ([executable] + arguments).map { strdup($0) } + [nil]
     let variables = environment.map { strdup($0) } + [nil]
     defer { for text in words + variables { free(text) } }
