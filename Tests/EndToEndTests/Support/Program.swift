@@ -82,7 +82,8 @@ final class Program {
     posix_spawnattr_setsigdefault(&attributes, &usual)
     // POSIX_SPAWN_SETSID, which glibc's headers show only to those who ask for all of its extensions.
     let group: Int32 = isSession ? 0x80 : Int32(POSIX_SPAWN_SETPGROUP)
-    posix_spawnattr_setflags(&attributes, Int16(Int32(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | group))
+    posix_spawnattr_setflags(
+      &attributes, Int16(Int32(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) | group))
     let words = ([executable] + arguments).map { strdup($0) } + [nil]
     let variables = environment.map { strdup($0) } + [nil]
     defer { for text in words + variables { free(text) } }
