@@ -64,6 +64,13 @@ final class Program {
       executable, arguments, values.map { "\($0)=\($1)" }, &actions, isSession: terminal != nil)
   }
 
+  /// Waits for one that was told to end. As long as a child has ended and nobody has waited for it, exit tests hear of no other.
+  deinit {
+    guard isRunning else { return }
+    let pid = pid
+    Thread.detachNewThread { waitpid(pid, nil, 0) }
+  }
+
   private static func spawn(
     _ executable: String, _ arguments: [String], _ environment: [String],
     _ actions: inout posix_spawn_file_actions_t, isSession: Bool
