@@ -84,7 +84,12 @@ enum Secrets {
         .configuration, code: "file-not-readable", "metrics-token: '\(Printable.escape(path))' cannot be read"
       )
     }
-    return Array((text.split(whereSeparator: \.isNewline).first ?? "").utf8)
+    guard let line = text.split(whereSeparator: \.isNewline).first else {
+      throw PassFailure(
+        .configuration, code: "token-empty", "metrics-token: '\(Printable.escape(path))' is empty",
+        hint: "write a token into it, such as: openssl rand -hex 32")
+    }
+    return Array(line.utf8)
   }
 
   /// Checks the settings' files of secrets again when they are used.

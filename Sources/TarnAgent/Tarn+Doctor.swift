@@ -42,7 +42,7 @@ extension Tarn {
 
   /// Reads all of a mirror's record, even while somebody works with it.
   ///
-  /// - Throws: `inputOutput` when it is damaged.
+  /// - Throws: `inputOutput` when it is damaged or missing, `configuration` for a folder that is no mirror.
   package func checkRecord(folder: String, state: String?) throws(PassFailure) {
     let home = try home(folder: folder, state: state)
     do throws(LedgerFailure) {
@@ -50,8 +50,11 @@ extension Tarn {
       defer { ledger.close() }
       try ledger.requireWhole()
     } catch {
-      // No pass has made a record yet, or the next pass updates that of an older Tarn.
-      guard error.code != .missing, error.code != .older else { return }
+      // The next pass updates the record of an older Tarn.
+      if error.code == .older { return }
+      if error.code == .missing {
+        throw PassFailure(.inputOutput, code: "ledger-missing", "its record is missing")
+      }
       throw PassFailure(error)
     }
   }

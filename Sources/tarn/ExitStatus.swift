@@ -40,7 +40,7 @@ enum ExitStatus: Equatable, Sendable {
     case .somethingToDo:
       "plan --exit-code: there are changes to make; files about which only the server can tell do not count"
     case .partial:
-      "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off"
+      "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off; doctor found a problem"
     case .failed(let kind): Self.meaning(of: kind)
     case .terminated: "ended by SIGTERM or SIGHUP; everything fetched so far is kept and will be resumed"
     }

@@ -67,6 +67,26 @@ import Testing
     #expect(try place.tarn("doctor", "--quiet").output == "")
   }
 
+  @Test func aMissingRecordIsNotWhole() throws {
+    try settings(mirror("m"))
+    #expect(try place.tarn("sync", "m").status == 0)
+    for name in ["", "-wal", "-shm"] { try? place.remove("m/.tarn/ledger.sqlite\(name)") }
+    let (report, status) = try doctor()
+    #expect(status == 3, "\(report)")
+    #expect(report.all("problem", "ledger").map(\.mend) == ["tarn sync m"], "\(report)")
+    // What it says helps.
+    #expect(try place.tarn("sync", "m").status == 0)
+    #expect(try doctor().report.all("ok", "ledger").count == 1)
+  }
+
+  @Test func whatMendsIsForTheSettingsThatAreAskedFor() throws {
+    let file = "\(place.path)/my settings.toml"
+    try place.write(mirror("m"), "my settings.toml")
+    let (report, _) = try doctor("--config", file)
+    #expect(
+      report.all("warning", "folder").map(\.mend) == ["tarn sync m --config '\(file)'"], "\(report)")
+  }
+
   @Test func aMachineWithoutMirrorsIsToldWhatToDo() throws {
     let (report, status) = try doctor()
     #expect(

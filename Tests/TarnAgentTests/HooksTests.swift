@@ -64,6 +64,20 @@ import Testing
     #expect(health(hooks, "tell") == HookStatus(name: "tell", state: "good"))
   }
 
+  @Test func aHookThatIsMendedIsNotCalledFailing() {
+    let hooks = hooks()
+    defer { hooks.end() }
+    let (bad, other) = (hook("bad", "exit 1"), hook("other", "exit 1"))
+    hooks.set([bad, other])
+    hooks.tell(.failing, of: "iso") { document() }
+    wait("both failed") {
+      ["bad", "other"].allSatisfy { health(hooks, $0)?.state == "failing" && health(hooks, $0)?.waiting == 0 }
+    }
+    hooks.set([hook("bad", "exit 0"), other])
+    #expect(health(hooks, "bad")?.state != "failing" && health(hooks, "bad")?.dropped == 1)
+    #expect(health(hooks, "other")?.state == "failing", "nothing of it has changed")
+  }
+
   @Test func whatNobodyHearsOfIsNotEvenMade() {
     let hooks = hooks()
     defer { hooks.end() }

@@ -269,10 +269,49 @@ import Testing
     let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
     var order = SessionOrder(.answer, task: task)
     order.url = "http://h/a?2"
-    #expect(try bench.session.answer(order, task))
+    let refusal = #expect(throws: TaskRequest.Refusal.self) { try bench.session.answer(order, task) }
+    #expect(refusal?.code == "request-at-work")
     gate.open()
     try bench.finish(task)
     #expect(try bench.state(task) == .finished && bench.asked.withLock { $0.count } == 1)
+    #expect(try bench.ledger.task(task)?.request.url == "http://h/a")
+  }
+
+  /// The answer comes while the file gets its name: that is no end of the task.
+  @Test(arguments: [false, true]) func aFileThatIsNamedMeanwhileIsNotTheTasks(isKilled: Bool) throws {
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
+    // As `answer` records it, when it is too late to stop the transfer.
+    try bench.ledger.update(task) { task in
+      var task = task
+      (task.request.url, task.wish) = ("http://h/b", .again)
+      return (task, [])
+    }
+    gate.open()
+    if isKilled {
+      try bench.run(until: "it has its name") { bench.fileExists("out/a") }
+      try bench.reopen()
+    }
+    try bench.run(until: "it is over") { try bench.state(task)?.isEnd == true }
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == "another")
+    let ends = try bench.ledger.events(after: 0, limit: 99).filter { $0.code == .finished }
+    #expect(ends.count == 1 && ends.first?.bytes == 7, "\(ends)")
+    #expect(try bench.codes().filter { $0 == .allDelivered }.count == 1)
+  }
+
+  @Test func retryWithAURLTakesBackACancel() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
+    #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/b"
+    #expect(try !bench.session.answer(order, task), "it is as good as cancelled")
+    #expect(try bench.ledger.task(task)?.request.url == "http://h/a")
+    order.verb = .retry
+    #expect(try bench.session.answer(order, task))
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.text("out/a") == "another")
   }
 
   /// A rule's folder is made as that of the task.

@@ -153,7 +153,10 @@ import Testing
 
   @Test(arguments: [
     ("Wed, 25 Nov 2026 10:00:00 GMT", true), ("Wednesday, 25-Nov-26 10:00:00 GMT", true),
-    ("Wed Nov 25 10:00:00 2026", true), ("abc", false), ("", false), ("2026-11-25T10:00:00Z", false),
+    ("Wed Nov 25 10:00:00 2026", true), ("Wed, 25 Nov 2026 6:43:24 GMT", true),
+    ("Wed, 25 Nov 2026 99:99:99 GMT", false), ("Wed, 25 Nov 2026 10:00 GMT", false), ("abc", false),
+    ("", false),
+    ("2026-11-25T10:00:00Z", false),
     ("Wed, 25 Nov 2026 10:00:00 GMT\r\nX: 1", false),
   ]) func aDateIsAsTheServerSentIt(_ date: String, isGood: Bool) {
     #expect(refusal(lastModified: date) == (isGood ? nil : "resuming-refused"))
@@ -171,6 +174,14 @@ import Testing
       #expect(isGood)
     } catch {
       #expect(!isGood && error.code == "rule-refused")
+    }
+  }
+
+  @Test func aRuleThatNeverMatchesIsRefused() {
+    var (types, status) = (ResponseRule(.accept), ResponseRule(.accept))
+    (types.types, status.status) = ([], [])
+    for rule in [types, status] {
+      #expect(throws: TaskRequest.Refusal.self) { try rule.validate() }
     }
   }
 

@@ -287,6 +287,10 @@ import Testing
     #expect(
       ProblemAdvice(problem, mirror: "m", configured: "m", excluded: ["*.bak"]).step.hasSuffix(
         "exclude = [\"*.bak\", \"/gone\"] below [mirror.m] of the settings"))
+    let odd = ["a\tb", "q\\[\tz", "a\\*\"", "nl\u{85}x", "it's\\?"]
+    #expect(
+      ProblemAdvice(problem, mirror: "m", configured: "m", excluded: odd).step.contains(
+        #"exclude = ["a\U00000009b", "q\\[\U00000009z", 'a\*"', "nl\U00000085x", "it's\\?", "/gone"] below"#))
     let world = try filled(3)
     try world.choose([.exclude: ["*.bak"]])
     world.want("gone-wrong", "x")

@@ -45,7 +45,11 @@ final class Hooks: Sendable {
   /// Sets the hooks of the settings, from now on.
   func set(_ hooks: [HookSettings]) {
     let (dropped, starts) = state.withLock { state -> ([HookQueue.Item], Bool) in
+      let before = state.settings
       state.settings = Dictionary(hooks.map { ($0.name, $0) }) { first, _ in first }
+      for (name, hook) in state.settings where before[name].map({ $0 != hook }) == true {
+        state.queue.renew(name)
+      }
       let dropped = state.queue.keep(Set(state.settings.keys))
       return (dropped, state.bell < 0 && !(hooks.isEmpty && dropped.isEmpty))
     }

@@ -79,3 +79,42 @@ extension DownloadSession {
     if isNew { try ledger.noteResponse(of: task) }
   }
 }
+
+// MARK: - What a client says to a running task
+
+extension DownloadSession {
+  /// Stops the transfer of a running task, which begins again with another request.
+  ///
+  /// - Parameter known: the task as it was when `answer` looked.
+  /// - Throws: `TaskRequest.Refusal` for a request that must not be repeated silently.
+  func answerRunning(_ order: SessionOrder, _ known: TaskRecord, _ request: TaskRequest) throws
+    -> Bool
+  {
+    let number = known.number
+    if order.to == nil, !request.isRepeatable {
+      throw TaskRequest.Refusal(
+        code: "request-at-work",
+        message:
+          "its \(request.method ?? "request") is on its way, and is not sent twice: suspend the task first")
+    }
+    var (isRunning, isCancelled) = (false, false)
+    // The other changes apply from the request after the stop.
+    let changed = try ledger.update(number) { task in
+      isRunning = task.state == .running
+      if case .cancel = task.wish { isCancelled = order.verb != .retry }
+      guard isRunning, !isCancelled else { return nil }
+      var task = task
+      (task.request.url, task.request.headers) = (request.url, request.headers)
+      return (task, [])
+    }
+    guard isRunning else { return try answer(order, number) }
+    guard let changed else { return false }
+    if let to = order.to { return try give(.wish(.move(to: to, order.existing)), number) }
+    switch changed.wish {
+    // What is being suspended stays suspended, and what is being moved stops already.
+    case .suspend, .move: break
+    case .cancel, .goOn, .again, nil: _ = try give(.wish(.again), number)
+    }
+    return true
+  }
+}

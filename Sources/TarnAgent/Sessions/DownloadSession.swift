@@ -108,7 +108,9 @@ final class DownloadSession: Sendable {
     if intent.task.state != .finished || intent.task.file?.inode != intent.inode {
       try ledger.settle(intent, folder.find((intent.task, inode: intent.inode, size: intent.size)))
     }
-    guard let task = try ledger.task(number), task.state == .finished else { return }
+    // A task that begins again keeps its file until then.
+    guard let task = try ledger.task(number), task.state == .finished || task.file?.inode == intent.inode
+    else { return }
     folder.finish(task, replaces: true)
     try ledger.forgetIntent(of: number)
   }
@@ -394,10 +396,6 @@ final class DownloadSession: Sendable {
       releaseNames([task])
       // A digest that came while it ran holds as one that comes later.
       if task.request.digest != work?.request.digest { try queueUncompared(number) }
-      // So does a URL of another file.
-      if task.state == .finished, let work, !URLOrigin.isSameButQuery(work.request.url, task.request.url) {
-        _ = try queue([number], from: [.finished])
-      }
     }
     try makeRoom(after: number)
   }
@@ -658,8 +656,7 @@ final class DownloadSession: Sendable {
   }
 
   /// Continues a task with another request, and keeps the task's identity. The transfer of a running task is
-  /// stopped, and begins again with it. A request that must not be repeated silently goes on, and the other one
-  /// is for the next attempt. Callable on any thread.
+  /// stopped, and begins again with it. Callable on any thread.
   ///
   /// - Returns: false when there is no such task, or it has ended.
   /// - Throws: `TaskRequest.Refusal` for an invalid request, `FolderFailure` when the fetched bytes cannot be
@@ -702,26 +699,6 @@ final class DownloadSession: Sendable {
     }
     if let changed, order.to != nil { folder.renew(changed) }
     return try hasBegun ? answer(order, number) : changed != nil
-  }
-
-  private func answerRunning(_ order: SessionOrder, _ known: TaskRecord, _ request: TaskRequest) throws
-    -> Bool
-  {
-    let number = known.number
-    // The other changes apply from the request after the stop.
-    var pending: TaskWish?
-    let changed = try ledger.update(number) { task in
-      guard task.state == .running else { return nil }
-      pending = task.wish
-      var task = task
-      (task.request.url, task.request.headers) = (request.url, request.headers)
-      return (task, [])
-    }
-    guard changed != nil else { return try answer(order, number) }
-    if let to = order.to { return try give(.wish(.move(to: to, order.existing)), number) }
-    // What is being suspended stays suspended.
-    if pending == nil, request.isRepeatable { _ = try give(.wish(.goOn), number) }
-    return true
   }
 
   /// Sets the priority of tasks. Callable on any thread.

@@ -375,7 +375,6 @@ final class Sessions: SessionPort {
       case .answer:
         let (task, url) = (order.task ?? 0, order.url)
         let isAnew = try url.map { try session.partialFiles.beginsAnew(task, at: $0) } ?? false
-        let isLater = try session.ledger.task(task).map { $0.state == .running && !$0.request.isRepeatable }
         guard try answer(order, task, session) else {
           throw ControlFailure(
             .notFound, code: "no-such-task", "there is no such task, or it has ended",
@@ -384,9 +383,6 @@ final class Sessions: SessionPort {
         loop.post(.wake(session))
         let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
         let isBare = order == SessionOrder(.answer, task: order.task)
-        if isLater == true, !isBare, order.to == nil {
-          return ControlAnswer("task \(task) goes on, and its next request is with that")
-        }
         return ControlAnswer("task \(task) goes on\(isBare ? "" : " with that")\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }

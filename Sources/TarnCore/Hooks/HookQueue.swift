@@ -187,6 +187,13 @@ package struct HookQueue: Sendable {
     return gone.values.flatMap(\.items)
   }
 
+  /// Forgets the failures of a hook that the settings have changed.
+  package mutating func renew(_ hook: String) {
+    guard lines[hook]?.health.failures ?? 0 > 0 else { return }
+    lines[hook]?.health.clear()
+    generation += 1
+  }
+
   package func health(of hook: String) -> Health {
     guard let line = lines[hook] else { return Health() }
     var health = line.health

@@ -56,6 +56,9 @@ package struct ResponseRule: Codable, Sendable, Equatable {
       throw TaskRequest.Refusal(
         code: "rule-refused", message: "a rule that places files, and no other, has 'to', an absolute path")
     }
+    guard status?.isEmpty != true, types?.isEmpty != true else {
+      throw TaskRequest.Refusal(code: "rule-refused", message: "a rule with an empty list never matches")
+    }
     guard status?.allSatisfy({ (200...599).contains($0) }) ?? true else {
       throw TaskRequest.Refusal(code: "rule-refused", message: "a rule's status is a number from 200 to 599")
     }

@@ -88,8 +88,10 @@ package struct TaskRequest: Codable, Sendable, Equatable {
       let words = text.split(separator: " ")
       let hasTime = words.contains { word in
         let parts = word.split(separator: ":", omittingEmptySubsequences: false)
-        return parts.count == 3
-          && parts.allSatisfy { $0.utf8.count == 2 && $0.utf8.allSatisfy(\.isASCIIDigit) }
+        let numbers = parts.compactMap { $0.utf8.allSatisfy(\.isASCIIDigit) ? Int($0) : nil }
+        guard numbers.count == 3, parts[0].utf8.count <= 2, parts[1...].allSatisfy({ $0.utf8.count == 2 })
+        else { return false }
+        return parts.count == 3 && numbers[0] < 24 && numbers[1] < 60 && numbers[2] <= 60
       }
       return hasTime && words.count >= 4 && days.contains(String(text.prefix(3)))
         && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }

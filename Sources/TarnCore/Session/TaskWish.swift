@@ -7,6 +7,8 @@ package enum TaskWish: Codable, Sendable, Equatable {
   case move(to: String, TaskRequest.Existing?)
   /// The task goes on, although an earlier wish has stopped its transfer.
   case goOn
+  /// The task begins again, for its request has changed. A file that gets its name meanwhile is not yet the task's.
+  case again
 }
 
 extension TaskRecord {
@@ -16,7 +18,7 @@ extension TaskRecord {
     case .suspend: suspended(terms)
     case .cancel: cancelled(terms)
     case .move(let to, let existing): moved(to: to, existing, terms)
-    case .goOn: resumed(terms)
+    case .goOn, .again: resumed(terms)
     }
   }
 
@@ -25,7 +27,7 @@ extension TaskRecord {
     switch wish {
     case .suspend: states.contains(.suspended)
     case .cancel: states.contains(.cancelled)
-    case .move, .goOn, nil: false
+    case .move, .goOn, .again, nil: false
     }
   }
 }

@@ -112,8 +112,11 @@ package struct ProblemAdvice {
 
   /// Returns a string of TOML. Single quotes make all characters literal.
   private static func quoted(_ pattern: String) -> String {
-    if pattern.contains("\\"), !pattern.contains("'") { return "'\(pattern)'" }
-    return "\"\(Printable.escape(pattern).replacing("\"", with: "\\\""))\""
+    let isPlain = pattern.unicodeScalars.allSatisfy {
+      $0 == "\\" || Printable.escape(String($0)) == String($0)
+    }
+    return pattern.contains("\\") && !pattern.contains("'") && isPlain
+      ? "'\(pattern)'" : TOMLText.quote(pattern)
   }
 
   /// Returns the option as a setting for a mirror of the settings, because options of a command last for one pass there; else as a

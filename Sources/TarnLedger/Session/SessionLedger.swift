@@ -622,12 +622,15 @@ package final class SessionLedger: TransferLedger {
     // A file that was there already did not take the name of the partial one, which the session still has to remove.
     let leavesPartial = record.file == file && sources.withLock { $0 }.kept(record) != nil
     if !leavesPartial { (record.directory, record.movedFrom) = (nil, nil) }
-    (record.state, record.life, record.wish) = (.finished, nil, nil)
+    let beginsAgain = record.wish == .again
+    (record.state, record.wish) = (beginsAgain ? .queued : .finished, nil)
     (record.file, record.origin) = (file, origin)
-    (record.bytes, record.digest, record.ended) = (file.size, digest, now)
+    (record.bytes, record.digest) = (file.size, digest)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
+    if !beginsAgain { (record.life, record.ended) = (nil, now) }
     try connection.update(record)
+    if beginsAgain { return }
     var event = SessionEvent(.finished, time: now, of: record)
     event.response = try Self.response(number, connection)
     try append(event, connection)

@@ -75,8 +75,8 @@ struct EventsCommand: ParsableCommand {
     if journal.isUnread { return try journal.status.end() }
     // Who waits for events of a mirror that never begins has to know why.
     if let failure = report.failure {
-      let status = session.tell(failure)
-      if count == 0, !follow { return try status.end() }
+      if count == 0, !follow { throw failure }
+      session.console.message("\(failure.message); \(failure.hint ?? "")")
     }
     if follow { return try journal.follow(after: cursor).end() }
     if session.isJSON {

@@ -46,8 +46,14 @@ extension Doctor {
     return [
       Finding(
         isHarmless ? .warning : .problem, .state, of: patient.name, check.summary,
-        mend: "tarn status \(ShellWord.quote(patient.settings?.name ?? patient.folder))")
+        mend: command("status", patient))
     ]
+  }
+
+  /// Returns a command about a mirror, for these settings.
+  private func command(_ verb: String, _ patient: Patient) -> String {
+    session.sources.paths.command(
+      "\(verb) \(ShellWord.quote(patient.settings?.name ?? patient.folder))")
   }
 
   private func place(_ patient: Patient) -> Finding {
@@ -56,14 +62,15 @@ extension Doctor {
       _ = try tarn.recordDirectory(folder: patient.folder, state: patient.state)
       return Finding(.ok, .folder, of: patient.name, Printable.escape(patient.folder))
     } catch {
-      let word = ShellWord.quote(patient.settings?.name ?? patient.folder)
       if error.kind == .permission {
-        return Finding(.problem, .permissions, of: patient.name, error.message, mend: error.hint)
+        return Finding(
+          .problem, .permissions, of: patient.name, error.message,
+          mend: error.hint ?? FolderAccess.lookFirst(patient.folder))
       }
       let isNew = ["no-folder", "not-a-mirror"].contains(error.code) && !tarn.isLostOrEmptied(patient.folder)
       guard isNew else {
         return Finding(
-          .problem, .folder, of: patient.name, error.message, mend: error.hint ?? "tarn status \(word)")
+          .problem, .folder, of: patient.name, error.message, mend: error.hint ?? command("status", patient))
       }
       if let reason = FolderAccess(isSystem: isSystem).reasonNotToMake(patient.folder) {
         return Finding(
@@ -72,7 +79,8 @@ extension Doctor {
       if patient.settings?.isDryRun == true {
         return Finding(.ok, .folder, of: patient.name, "it was never synced: its passes only plan (dry-run)")
       }
-      return Finding(.warning, .folder, of: patient.name, "it was never synced", mend: "tarn sync \(word)")
+      return Finding(
+        .warning, .folder, of: patient.name, "it was never synced", mend: command("sync", patient))
     }
   }
 
@@ -217,11 +225,10 @@ extension Doctor {
       try session.tarn.checkRecord(folder: patient.folder, state: patient.state)
       return [Finding(.ok, .ledger, of: patient.name, "its record is whole")]
     } catch {
-      let word = ShellWord.quote(patient.settings?.name ?? patient.folder)
       return [
         Finding(
-          .problem, .ledger, of: patient.name, error.message,
-          mend: "tarn sync \(word), which makes a new record of what is there")
+          .problem, .ledger, of: patient.name, "\(error.message); a pass makes a new one of what is there",
+          mend: command("sync", patient))
       ]
     }
   }

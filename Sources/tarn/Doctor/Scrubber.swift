@@ -149,6 +149,21 @@ struct Scrubber {
     return clean + String(rest)
   }
 
+  /// Learns from a file of settings. Refused ones may hold what no rule allows, and nobody knows what belongs to a hook: of all their
+  /// addresses but those of feeds, only the host stays.
+  mutating func learn(settings text: String, areRefused: Bool) {
+    for line in text.split(whereSeparator: \.isNewline) {
+      let isFeed = line.drop { $0.isWhitespace || "\"'".contains($0) }.hasPrefix("feed")
+      let words = line.split { $0.isWhitespace || "\"',[]{}".contains($0) }
+      for word in words where word.contains("://") {
+        learn(address: String(word))
+        guard areRefused else { continue }
+        learn(tokensOf: String(word))
+        if !isFeed { hidePath(of: String(word)) }
+      }
+    }
+  }
+
   // MARK: What it looks like
 
   func clean(_ text: String) -> String {
@@ -193,8 +208,13 @@ struct Scrubber {
     let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
     // The arguments of a hook's program in its setting, and of one in whose place it stands.
     let arguments = /(\bcommand ?= ?\[ ?(?:"(?:[^"\\]|\\.)*"|'[^']*')).+\]/
+    // The same as a text, which the settings refuse, and a line of a netrc file.
+    let line = /(\bcommand ?= ?["']+[^\s"']*)\s[^"']*/
+    let login = /(\blogin\s+\S+\s+password\s+)[^\s"']+(?:\s[^\s"']+)*/
     var text = text.replacing(query) { "\($0.output.1)\(mark)" }
     text.replace(arguments) { "\($0.output.1), \(mark)]" }
+    text.replace(line) { "\($0.output.1) \(mark)" }
+    text.replace(login) { "\($0.output.1)\(mark)" }
     text.replace(named) { "\($0.output.1)\(mark)" }
     text.replace(assigned) { "\($0.output.1)\(mark)" }
     text.replace(scheme) { "\($0.output.1)\(mark)" }
@@ -225,13 +245,9 @@ extension Scrubber {
     for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
       if let url = environment(name) { learn(address: url) }
     }
-    // Refused files of settings may hold what no rule allows.
     for file in loaded.files {
       guard let text = TextFile.read(file.path, limit: 1 << 20) else { continue }
-      for word in text.split(whereSeparator: { $0.isWhitespace || "\"'".contains($0) })
-      where word.contains("://") {
-        learn(address: String(word))
-      }
+      learn(settings: text, areRefused: loaded.settings == nil)
     }
   }
 

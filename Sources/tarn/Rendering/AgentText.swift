@@ -1,10 +1,11 @@
+import Glibc
 import TarnConfig
 import TarnCore
 
 /// The state of a running agent, for people.
 enum AgentText {
   /// How to start an agent.
-  static let start = "'tarn agent', or 'systemctl start tarn'"
+  static let start = "'tarn agent', or 'systemctl \(geteuid() == 0 ? "" : "--user ")start tarn'"
 
   /// Returns `agent: process 812 for 3 hours, 2 passes at work, 14 transfers, 8.1 MiB/s, limit 10.0 MiB/s`,
   /// and lines about what needs attention.
