@@ -362,7 +362,7 @@ extension Tarn {
   private func ownersHint(_ path: String) -> String? {
     var status = stat()
     guard stat("\(path)/.tarn", &status) == 0 || stat(path, &status) == 0 else {
-      return "ask as the user that it belongs to, or with sudo"
+      return "run the command as the owner of the folder, or with sudo"
     }
     guard status.st_uid != geteuid(), geteuid() != 0 else { return nil }
     let name = getpwuid(status.st_uid).flatMap { String(validatingCString: $0.pointee.pw_name) }

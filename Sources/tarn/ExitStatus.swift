@@ -38,7 +38,7 @@ enum ExitStatus: Equatable, Sendable {
     case .inSync:
       "in sync: every wanted entry is present, verified and durable, or left as you changed it (--local-changes)"
     case .somethingToDo:
-      "plan --exit-code: there are changes to make; files about which only the server can tell do not count"
+      "plan --exit-code: there are changes to make; files that must be compared with the server do not count"
     case .partial:
       "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off; doctor found a problem"
     case .failed(let kind): Self.meaning(of: kind)

@@ -142,7 +142,7 @@ import Testing
     let lines = AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c")
     #expect(
       lines.dropFirst() == [
-        "hook: chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events to be told",
+        "hook: chat: fails since 2026-11-21T12:00:30Z, 3 attempts: the answer was HTTP 500; 2 events waiting",
         "hook: tell: 1 event lost since the agent began",
       ])
   }

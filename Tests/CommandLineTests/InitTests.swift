@@ -36,7 +36,7 @@ import Testing
   /// The hint names a command that has the option.
   @Test func aFeedThatCannotBeReadIsAddedWithoutAsking() throws {
     let result = try place.tarn("init", "./feed/none", "m")
-    #expect(result.status == 66 && result.messages.contains("'tarn add --no-check' writes"), "\(result)")
+    #expect(result.status == 66 && result.messages.contains("'tarn add --no-check' adds"), "\(result)")
     #expect(!place.exists("tarn.toml"))
   }
 

@@ -251,7 +251,7 @@ import Testing
     #expect(
       lines(report) == [
         "stopped: 1.2 MiB fetched this time, 4 files put in place; what came is kept, and 'tarn sync /srv/iso' "
-          + "goes on from there, within a file where its server can"
+          + "goes on from there"
       ])
   }
 

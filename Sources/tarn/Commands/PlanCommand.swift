@@ -22,7 +22,7 @@ struct PlanCommand: ParsableCommand {
   @OptionGroup var flags: PassFlags
   @Flag(
     help:
-      "End with 2 if there are changes to make. A file about which only the server can tell does not count.")
+      "End with 2 if there are changes to make. A file that must be compared with the server does not count.")
   var exitCode = false
   enum Shown: ShownOptions {
     static let verbose: String? = "Print the options that hold too."

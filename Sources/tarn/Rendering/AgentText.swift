@@ -80,7 +80,7 @@ enum AgentText {
       parts.append(
         "fails\(since), \(Numbers.count(hook.failures, "attempt")): "
           + Message.safe(hook.message ?? "it does not say why"))
-      if hook.waiting > 0 { parts.append("\(Numbers.count(hook.waiting, "event")) to be told") }
+      if hook.waiting > 0 { parts.append("\(Numbers.count(hook.waiting, "event")) waiting") }
     }
     if hook.dropped > 0 {
       parts.append("\(Numbers.count(Int(clamping: hook.dropped), "event")) lost since the agent began")

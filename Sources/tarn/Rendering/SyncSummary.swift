@@ -173,7 +173,7 @@ enum SyncSummary {
       "\(Units.show(report.bytes.received)) fetched this time, \(Numbers.count(placed, "file")) put in place"
     return [
       style.paint("stopped:", .warning)
-        + " \(now); what came is kept, and 'tarn sync \(mirror)' goes on from there, within a file where its server can"
+        + " \(now); what came is kept, and 'tarn sync \(mirror)' goes on from there"
     ]
   }
 

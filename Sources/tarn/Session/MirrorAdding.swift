@@ -235,7 +235,9 @@ struct MirrorAdding {
     case .feedMalformed, .feedUnreachable, .configuration:
       // Each pass would refuse such a file as well.
       let isLasting = failure.kind == .configuration && failure.code.hasSuffix("-malformed")
-      let rest = "nothing was written" + (isLasting ? "" : "; 'tarn add --no-check' writes it without asking")
+      let rest =
+        "nothing was written"
+        + (isLasting ? "" : "; 'tarn add --no-check' adds the mirror without reading the feed")
       failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest
     default: break
     }
