@@ -45,7 +45,7 @@ final class AgentBusyTests: AgentHouse {
     held.open()
     #expect(try pass.wait().status == 0)
     let mirror = try mirror()
-    #expect(["idle", "reading"].contains(mirror["state"] as? String), "\(mirror)")
+    // By now the agent may be in a pass of its own.
     #expect(mirror["lastFailure"] is NSNull && mirror["lastSuccess"] is String, "\(mirror)")
     try waitUntil("it is in sync") { try self.tarn("status", "files").output.contains("in sync") }
     let said = agent.errorsSoFar.components(separatedBy: "another Tarn holds").count - 1
