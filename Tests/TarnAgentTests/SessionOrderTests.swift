@@ -299,6 +299,22 @@ import Testing
     #expect(try bench.codes().filter { $0 == .allDelivered }.count == 1)
   }
 
+  @Test func aFileThatIsNamedMeanwhileStaysWhenItsTaskIsSentElsewhere() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
+    try bench.ledger.update(task) { task in
+      var task = task
+      (task.request.url, task.wish) = ("http://h/b", .move(to: bench.path + "/other/b", nil))
+      return (task, [])
+    }
+    gate.open()
+    try bench.run(until: "it is over") { try bench.state(task)?.isEnd == true }
+    #expect(try bench.state(task) == .finished && bench.text("other/b") == "another")
+    #expect(bench.fileExists("out/a"), "nobody takes it away")
+    #expect(try bench.codes().filter { $0 == .finished }.count == 1)
+    #expect(try bench.ledger.task(task)?.path == bench.path + "/other/b")
+  }
+
   @Test func retryWithAURLTakesBackACancel() throws {
     let (task, gate) = try bench.beginPaused("a")
     bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))

@@ -98,23 +98,24 @@ extension DownloadSession {
           "its \(request.method ?? "request") is on its way, and is not sent twice: suspend the task first")
     }
     var (isRunning, isCancelled) = (false, false)
-    // The other changes apply from the request after the stop.
+    // One step with the wish: a file that gets its name in between is of the old request.
     let changed = try ledger.update(number) { task in
       isRunning = task.state == .running
       if case .cancel = task.wish { isCancelled = order.verb != .retry }
       guard isRunning, !isCancelled else { return nil }
       var task = task
       (task.request.url, task.request.headers) = (request.url, request.headers)
+      switch (order.to, task.wish) {
+      case (let to?, _): task.wish = .move(to: to, order.existing)
+      // What is being suspended stays suspended, and what is being moved stops already.
+      case (nil, .suspend), (nil, .move): break
+      case (nil, .cancel), (nil, .goOn), (nil, .again), (nil, nil): task.wish = .again
+      }
       return (task, [])
     }
     guard isRunning else { return try answer(order, number) }
-    guard let changed else { return false }
-    if let to = order.to { return try give(.wish(.move(to: to, order.existing)), number) }
-    switch changed.wish {
-    // What is being suspended stays suspended, and what is being moved stops already.
-    case .suspend, .move: break
-    case .cancel, .goOn, .again, nil: _ = try give(.wish(.again), number)
-    }
+    guard let wish = changed?.wish else { return false }
+    _ = try give(.wish(wish), number)
     return true
   }
 }

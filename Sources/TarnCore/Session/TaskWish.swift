@@ -3,12 +3,22 @@ package enum TaskWish: Codable, Sendable, Equatable {
   case suspend
   /// - Parameter keeps: true to keep the partial file.
   case cancel(keeps: Bool)
-  /// The file gets another destination.
+  /// The file gets another destination. The same holds as for `again`.
   case move(to: String, TaskRequest.Existing?)
   /// The task goes on, although an earlier wish has stopped its transfer.
   case goOn
   /// The task begins again, for its request has changed. A file that gets its name meanwhile is not yet the task's.
   case again
+}
+
+extension TaskWish {
+  /// True when a file that gets its name meanwhile is none of the task's, which begins again.
+  package var isOfAnotherRequest: Bool {
+    switch self {
+    case .move, .again: true
+    case .suspend, .cancel, .goOn: false
+    }
+  }
 }
 
 extension TaskRecord {

@@ -622,13 +622,15 @@ package final class SessionLedger: TransferLedger {
     // A file that was there already did not take the name of the partial one, which the session still has to remove.
     let leavesPartial = record.file == file && sources.withLock { $0 }.kept(record) != nil
     if !leavesPartial { (record.directory, record.movedFrom) = (nil, nil) }
-    let beginsAgain = record.wish == .again
+    let wish = record.wish
+    let beginsAgain = wish?.isOfAnotherRequest == true
     (record.state, record.wish) = (beginsAgain ? .queued : .finished, nil)
     (record.file, record.origin) = (file, origin)
     (record.bytes, record.digest) = (file.size, digest)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
     if !beginsAgain { (record.life, record.ended) = (nil, now) }
+    if case .move(let to, let existing) = wish { record.move(to: to, existing) }
     try connection.update(record)
     if beginsAgain { return }
     var event = SessionEvent(.finished, time: now, of: record)
