@@ -398,12 +398,12 @@ struct Attempts {
     guard case .retry(let seconds) = verdict else { return exhaust(code, message) }
     round += 1
     // A request that was not sent stays as it is, or asks for all of the file.
-    guard trouble.isRest, source == first else {
+    if trouble.isRest, source == first {
+      if trouble.mayBeOfRange { (rung, awaitsWhole) = (.fromZero, true) }
+    } else {
       source = first
       climb()
-      return .wait(seconds: seconds, told: message, isNewRound: true)
     }
-    if trouble.mayBeOfRange { (rung, awaitsWhole) = (.fromZero, true) }
     return .wait(seconds: seconds, told: message, isNewRound: true)
   }
 

@@ -76,7 +76,7 @@ struct EventsCommand: ParsableCommand {
     // Who waits for events of a mirror that never begins has to know why.
     if let failure = report.failure {
       if count == 0, !follow { throw failure }
-      session.console.message("\(failure.message); \(failure.hint ?? "")")
+      session.console.message(failure.message + (failure.hint.map { "; \($0)" } ?? ""))
     }
     if follow { return try journal.follow(after: cursor).end() }
     if session.isJSON {
