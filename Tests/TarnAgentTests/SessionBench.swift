@@ -157,8 +157,9 @@ final class SessionBench {
     answer.pause = (1_500_000, gate)
     self.answer(name, answer)
     let task = try add(name, change)
-    try run(until: "the server has answered for \(name)") {
+    try run(until: "\(name) stands still") {
       try ledger.events(after: 0, limit: 99).contains { $0.task == task && $0.code == .response }
+        && ledger.task(task).flatMap { session.partialFiles.kept(of: $0) } ?? 0 >= 1_000_000
     }
     return (task, gate)
   }

@@ -93,9 +93,8 @@ import Testing
 
   /// What the server has said and sent by then comes with the end, as with every other.
   @Test func aCancelledTaskTellsWhatHadCome() throws {
-    let (task, gate) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
-    gate.open()
     try bench.finish(task)
     func event(_ code: SessionEvent.Code) throws -> SessionEvent? {
       try bench.ledger.events(after: 0, limit: 99).last { $0.code == code }
@@ -117,19 +116,17 @@ import Testing
 
   /// The transfer stops only a moment after the first order.
   @Test func aLaterOrderTakesThePlaceOfAnEarlierOne() throws {
-    let (task, first) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     #expect(try bench.session.give(.wish(.suspend), task))
     #expect(try !bench.session.give(.wish(.suspend), task), "it is so already")
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
-    first.open()
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
     try bench.finish(task)
     #expect(try bench.state(task) == .finished)
 
-    let (other, second) = try bench.beginPaused("b")
+    let (other, _) = try bench.beginPaused("b")
     #expect(try bench.session.give(.wish(.cancel(keeps: false)), other))
     #expect(try bench.add("b") == other)
-    second.open()
     bench.answer("b", FakeAnswer(etag: "\"1\"", body: large))
     try bench.finish(other)
     #expect(try bench.state(other) == .finished && bench.files == ["a", "b"])
@@ -137,12 +134,11 @@ import Testing
   }
 
   @Test func whatAClientWantsGoesBeforeWhatTheSessionDecides() throws {
-    let (task, gate) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     let decided = DownloadSession.StopReason.fail(code: "time-over", message: "it took too long")
     _ = try bench.session.give(decided, task)
     #expect(try bench.session.give(.wish(.suspend), task))
     _ = try bench.session.give(decided, task)
-    gate.open()
     try bench.run(until: "it is suspended") { try bench.state(task) == .suspended }
   }
 
@@ -215,16 +211,14 @@ import Testing
   }
 
   @Test func aRequestThatMayDoSomethingTwiceIsAskedAbout() throws {
-    let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
+    let (task, _) = try bench.beginPaused("a") { $0.method = "POST" }
     #expect(try bench.session.give(.wish(.suspend), task))
-    gate.open()
     try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
     #expect(try bench.session.queue([task], from: [.suspended]) == [task])
     #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "interrupted")
     #expect(try bench.codes().last == .needsRequest && bench.asked.withLock { $0.count } == 1)
-    let (moved, other) = try bench.beginPaused("b") { $0.method = "POST" }
+    let (moved, _) = try bench.beginPaused("b") { $0.method = "POST" }
     #expect(try bench.session.give(.wish(.move(to: bench.path + "/other/", nil)), moved))
-    other.open()
     try bench.run(until: "it asks") { try bench.state(moved) == .waiting }
     #expect(bench.asked.withLock { $0.count } == 2)
   }
@@ -232,7 +226,7 @@ import Testing
   /// It would be finished with the file of the other URL.
   @Test(arguments: [SessionOrder.Verb.answer, .retry], [false, true])
   func aRunningTaskIsFetchedFromItsNewURL(_ verb: SessionOrder.Verb, isSuspended: Bool) throws {
-    let (task, gate) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
     if isSuspended { #expect(try bench.session.give(.wish(.suspend), task)) }
     var order = SessionOrder(verb, task: task)
@@ -240,7 +234,6 @@ import Testing
     #expect(try bench.session.answer(order, task))
     // The same answer comes again, for its sender missed that it was taken.
     #expect(try bench.session.answer(order, task))
-    gate.open()
     if isSuspended {
       try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
       #expect(try bench.session.queue([task], from: [.suspended]) == [task])
@@ -252,12 +245,11 @@ import Testing
 
   /// Headers alone: the same file, asked for with them.
   @Test func aRunningTaskIsAskedForWithItsNewHeaders() throws {
-    let (task, gate) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     var order = SessionOrder(.answer, task: task)
     order.headers = ["X-Key: 1"]
     #expect(try bench.session.answer(order, task))
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
-    gate.open()
     try bench.finish(task)
     let asked = bench.asked.withLock { $0 }
     #expect(asked.count == 2 && asked.last?.offset ?? 0 > 0, "\(asked)")
@@ -316,7 +308,7 @@ import Testing
   }
 
   @Test func retryWithAURLTakesBackACancel() throws {
-    let (task, gate) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
     #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
     var order = SessionOrder(.answer, task: task)
@@ -325,7 +317,6 @@ import Testing
     #expect(try bench.ledger.task(task)?.request.url == "http://h/a")
     order.verb = .retry
     #expect(try bench.session.answer(order, task))
-    gate.open()
     try bench.finish(task)
     #expect(try bench.state(task) == .finished && bench.text("out/a") == "another")
   }
@@ -355,20 +346,18 @@ import Testing
 
   /// Its bytes go where the file goes.
   @Test func whatWasMovedAndIsAddedAgainLeavesNothing() throws {
-    let (task, first) = try bench.beginPaused("a")
+    let (task, _) = try bench.beginPaused("a")
     var order = SessionOrder(.answer, task: task)
     order.to = bench.path + "/other/b"
     #expect(try bench.session.answer(order, task))
-    first.open()
     let gate = AnswerGate()
     var answer = FakeAnswer(etag: "\"1\"", body: large)
-    answer.pause = (1_600_000, gate)
+    answer.pause = (1000, gate)
     bench.answer("a", answer)
     try bench.run(until: "it goes on there") {
       try bench.state(task) == .running && bench.fileExists("other/.tarn-s-1.part")
     }
     #expect(try bench.session.give(.wish(.cancel(keeps: true)), task))
-    gate.open()
     try bench.run(until: "it has ended") { try bench.state(task)?.isEnd == true }
     bench.answer("a", FakeAnswer(etag: "\"1\"", body: large))
     #expect(try bench.add("a") == task)
@@ -475,7 +464,7 @@ import Testing
 
   /// Nobody waits ten minutes for the next upkeep.
   @Test func aRunningTaskEndsWhenItsTimeIsOver() throws {
-    let (task, gate) = try bench.beginPaused("a") { request in
+    let (task, _) = try bench.beginPaused("a") { request in
       request.limits = TaskLimits()
       request.limits?.whole = 30
     }
@@ -483,7 +472,6 @@ import Testing
     #expect(next - bench.clock.time <= .seconds(30))
     bench.clock.advance(.seconds(31))
     _ = try bench.session.advance()
-    gate.open()
     try bench.finish(task)
     #expect(try bench.ledger.task(task)?.code == "time-over")
   }
