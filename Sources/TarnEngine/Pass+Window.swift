@@ -46,10 +46,12 @@ extension Pass {
   }
 
   /// Refuses a feed that named all of its files and is suddenly a window. Followed as a window, it would be in sync with the little
-  /// that it names. No deletion could be held then, so the whole pass is refused.
+  /// that it names. No deletion could be held then, so the whole pass is refused. A list that merely stood in the window's place for a
+  /// while was never accepted, and forbids nothing.
   private func refuseOtherKind(_ end: FeedEnd) throws {
     guard request.policy.format != .rss, try ports.ledger.fact(.complete) == "yes",
-      let known = try ports.ledger.fact(.format), try ports.ledger.rowCount() > 0
+      let known = try ports.ledger.fact(.format), try ports.ledger.rowCount() > 0,
+      try ports.ledger.fact(.deletingFormat) != end.format
     else { return }
     throw PassFailure(
       .feedMalformed, code: "feed-of-another-kind",

@@ -211,6 +211,7 @@ import Testing
     var both = check([mirror { $0.lastSuccess = Self.late }])
     both.failures = unknown.failures
     #expect(NagiosStatus(both) == .critical)
+    #expect(NagiosText.lines(both)[0].hasPrefix("TARN CRITICAL: 1 not good of 1 mirror, 1 error | "))
   }
 
   /// Settings with errors are no mirror.

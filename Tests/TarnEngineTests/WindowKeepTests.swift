@@ -55,6 +55,34 @@ import Testing
     }
   }
 
+  /// Such a list was held, or left all the files where they are. The next answer is compared with the feed that was accepted.
+  @Test(arguments: [true, false]) func aFeedGoesOnAfterAListThatTookItsPlace(deletes: Bool) throws {
+    let show = Show(keep: 4, ["d", "c", "b", "a"], deletes: deletes)
+    #expect(try show.pass() == "a b c d")
+    let (world, feed) = (show.world, show.world.end)
+    world.end = FeedEnd(format: "checksum list", isComplete: true)
+    world.items = []
+    world.want("other", "text")
+    #expect(try (world.run().held != nil) == deletes)
+    world.end = feed
+    show.tell(["d", "c", "b", "a"])
+    #expect(try show.pass() == "")
+    #expect(world.files.keys.filter { $0.hasSuffix(".mp3") }.count == 4)
+  }
+
+  @Test func aListThatIsSuddenlyAWindowIsRefused() throws {
+    let world = World()
+    world.want("a", "text")
+    #expect(try world.run().isInSync)
+    let show = Show(keep: 4, ["d"], world: world)
+    for _ in 0..<2 {
+      #expect(throws: PassFailure.self) { try show.world.run() }
+      #expect(world.ledger.contents.facts[.deletingFormat] != "RSS" && world.files.count == 1)
+    }
+    world.policy.format = .rss
+    #expect(try show.pass() == "d")
+  }
+
   /// The first reading of a feed without dates is no archive: its own order tells.
   @Test func ofUndatedItemsTheFirstOfTheFeedAreTheNewest() throws {
     let show = Show(keep: 1, ["c", "b", "a"])

@@ -100,6 +100,16 @@ import Testing
     #expect(Self.read("").failure?.code == "feed-empty")
   }
 
+  /// It has a link or two of its own, and stands where the root or a directory was.
+  @Test(arguments: [nil, "s"]) func aLoginPageIsNoListing(place: String?) {
+    let field = "<form method=post><input name=u><INPUT TYPE=Password></form>"
+    let login = "<html><title>Login</title>\(field)<a href=\"help\">Help</a></html>"
+    #expect(Self.read(login, place: place).failure?.code == "feed-is-a-web-page")
+    #expect(Self.read("<html>\(field)</html>", place: place).failure?.code == "feed-is-a-web-page")
+    let listing = "<html>\(field)<a href=\"/\">home</a><a href=\"a\">a</a><a href=\"b\">b</a></html>"
+    #expect(Self.read(listing, place: place).names.count == 2)
+  }
+
   /// A page of a server that Tarn does not know (HFS, h5ai, snif, Directory Lister and others).
   @Test(.enabled(if: Corpus.directory != nil, "no captured feeds: set TARN_FEEDS"))
   func readsPagesThatNoDialectReads() {

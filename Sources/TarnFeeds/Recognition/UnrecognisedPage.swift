@@ -55,8 +55,7 @@ struct UnrecognisedPage {
       let isElsewhere = first == UInt8(ascii: "#") || first == UInt8(ascii: "?")
       if !isElsewhere { count(base.resolve(URLReference(href))) }
     case "input":
-      hasPassword =
-        hasPassword || tag.attribute("type").map { lowercased($0).elementsEqual("password".utf8) } ?? false
+      hasPassword = hasPassword || tag.isPasswordField
     case "link": takeFeed(tag)
     default: break
     }
@@ -95,11 +94,7 @@ struct UnrecognisedPage {
         code: code, message: "this is a web page, not a feed; it names its feed: \(feed.text)",
         hint: "give that address")
     }
-    if hasPassword {
-      return FeedFailure(
-        code: code, message: "this is a login page, not a feed",
-        hint: "give what the server asks for with --header-file, --cookies or --netrc; nothing was changed")
-    }
+    if hasPassword { return Self.loginPage(code) }
     if isIndex {
       let known = FeedParser.formats.filter(\.isListing).map(\.name).joined(separator: ", ")
       return FeedFailure(
@@ -113,8 +108,21 @@ struct UnrecognisedPage {
         + (linksBelow > 0 ? "; or, where this page names the files: \(Self.links)" : "; nothing was changed"))
   }
 
+  static func loginPage(_ code: String) -> FeedFailure {
+    FeedFailure(
+      code: code, message: "this is a login page, not a feed",
+      hint: "give what the server asks for with --header-file, --cookies or --netrc; nothing was changed")
+  }
+
   private static let links =
     "--format links (setting: format = \"links\") takes the links that lead below the page"
+}
+
+extension HTMLTag {
+  /// True for a field that asks for a password.
+  var isPasswordField: Bool {
+    element == "input" && attribute("type").map { lowercased($0).elementsEqual("password".utf8) } ?? false
+  }
 }
 
 /// A source of bytes in memory.

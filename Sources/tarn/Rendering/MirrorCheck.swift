@@ -140,11 +140,12 @@ struct StatusCheck {
 
   var isGood: Bool { allFailures.isEmpty && mirrors.allSatisfy(\.isGood) && !isNothingKnown }
 
-  /// The number of mirrors that are not good: `2 not good of 3 mirrors`.
+  /// The number of mirrors that are not good: `2 not good of 3 mirrors`. Errors belong to no mirror: `1 not good of 1 mirror, 1 error`.
   var count: String {
-    let wrong = mirrors.count { !$0.isGood } + failures.count
-    let all = Numbers.count(mirrors.count + failures.count, "mirror")
-    return "\(wrong) not good of \(all)" + (settingsFailure == nil ? "" : ", and the settings have errors")
+    let wrong = "\(mirrors.count { !$0.isGood }) not good of \(Numbers.count(mirrors.count, "mirror"))"
+    let errors = Numbers.count(failures.count, "error")
+    let counts = mirrors.isEmpty ? [errors] : failures.isEmpty ? [wrong] : [wrong, errors]
+    return counts.joined(separator: ", ") + (settingsFailure == nil ? "" : ", and the settings have errors")
   }
 
   private var isNothingKnown: Bool { mirrors.isEmpty && others.isEmpty }
