@@ -142,37 +142,59 @@ import Testing
     world.log.events.compactMap { if case .notice(let code, _) = $0 { code } else { nil } }
   }
 
-  private final class NoResponses: ResponseObserver {
+  private final class Responses: ResponseObserver {
+    private let grew: @Sendable () -> Void
+
+    init(grew: @escaping @Sendable () -> Void) { self.grew = grew }
+
     func responded(_ path: RelativePath, _ head: ResponseHead) -> ResponseVerdict { .usual }
-    func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure? { nil }
+    func grew(_ path: RelativePath, to bytes: UInt64) -> FolderFailure? {
+      grew()
+      return nil
+    }
     func refused(_ path: RelativePath, body: [UInt8]) {}
   }
 
-  /// A single download keeps its bytes when the disk is full. Where there are none, no empty file stays, and no row.
-  @Test func aDownloadWithoutAByteLeavesNothing() throws {
-    world.folder.setSpace(free: 0)
+  /// - Parameter grew: called before bytes of the file are written.
+  private func download(
+    _ path: RelativePath, bytes: Int, grew: @escaping @Sendable () -> Void = {}
+  ) throws -> SingleDownload.Outcome? {
     let downloader = try FakeDownloader { _ in
-      var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20))
+      var answer = FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: bytes))
       answer.hasLength = false
       return answer
     }
-    let path = RelativePath(task: 1)
     let ports = SingleDownload.Ports(
       folder: world.folder, ledger: world.ledger, downloader: downloader, clock: world.clock,
       random: world.random, bootID: "boot-1", progress: PassProgress(clock: world.clock), device: 1,
       promises: SpacePromises())
     let engine = TransferEngine()
     let ended = LockedCondition<SingleDownload.Outcome?>(nil)
-    _ = engine.start(SingleDownload(path, url: "http://h/a"), with: ports, observer: NoResponses()) {
+    _ = engine.start(SingleDownload(path, url: "http://h/a"), with: ports, observer: Responses(grew: grew)) {
       outcome in ended.change { $0 = outcome }
     }
-    let outcome = ended.wait(atMost: .seconds(300)) { $0 }
-    guard case .failed(let code, _) = outcome else {
+    defer { engine.close() }
+    return ended.wait(atMost: .seconds(300)) { $0 }
+  }
+
+  /// A single download keeps its bytes when the disk is full. Where there are none, no empty file stays, and no row.
+  @Test func aDownloadWithoutAByteLeavesNothing() throws {
+    world.folder.setSpace(free: 0)
+    let path = RelativePath(task: 1)
+    guard case .failed("no-space", _) = try download(path, bytes: 2 << 20) else {
       Issue.record("it has not failed")
       return
     }
-    engine.close()
-    #expect(try code == "no-space" && world.folder.partials().isEmpty)
-    #expect(try world.ledger.partial(path) == nil)
+    #expect(try world.folder.partials().isEmpty && world.ledger.partial(path) == nil)
+  }
+
+  /// There was room for all of it when it was asked for.
+  @Test func aFileOfUnknownSizeLooksForRoomAsItGrows() throws {
+    let folder = world.folder
+    let outcome = try download(RelativePath(task: 1), bytes: 6 << 20) { folder.setSpace(free: 2000) }
+    guard case .failed("no-space", _) = outcome else {
+      Issue.record("it has not failed")
+      return
+    }
   }
 }
