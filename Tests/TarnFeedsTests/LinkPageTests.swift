@@ -106,7 +106,9 @@ import Testing
     let login = "<html><title>Login</title>\(field)<a href=\"help\">Help</a></html>"
     #expect(Self.read(login, place: place).failure?.code == "feed-is-a-web-page")
     #expect(Self.read("<html>\(field)</html>", place: place).failure?.code == "feed-is-a-web-page")
-    let listing = "<html>\(field)<a href=\"/\">home</a><a href=\"a\">a</a><a href=\"b\">b</a></html>"
+    // An icon and a name for each file, and the links of the site.
+    let files = ["a", "b"].map { "<a href=\"\($0)\"><img></a><a href=\"\($0)\">\($0)</a>" }.joined()
+    let listing = "<html>\(field)<a href=\"/\">home</a><a href=\"/help\">help</a>\(files)</html>"
     #expect(Self.read(listing, place: place).names.count == 2)
   }
 

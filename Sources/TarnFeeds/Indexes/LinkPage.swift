@@ -22,16 +22,15 @@ struct LinkPage: FeedFormat {
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var scanner = HTMLScanner(input)
     var links = PageLinks(context)
-    var asksForPassword = false
+    var page = UnrecognisedPage(context.document)
     while let bytes = try scanner.next().tag {
       let tag = HTMLTag(bytes)
       if tag.element == "base" { links.rebase(tag.attribute("href")) }
-      asksForPassword = asksForPassword || tag.isPasswordField
+      page.read(tag)
       guard Self.elements.contains(tag.element), let href = tag.attribute("href") else { continue }
       try links.follow(href, sink: sink)
     }
-    // A listing may have a field to log in; most of its links lead to what it lists.
-    if asksForPassword, !links.areMostlyBelow { throw UnrecognisedPage.loginPage("feed-is-a-web-page") }
+    if let failure = page.loginFailure { throw failure }
     if links.isEmpty, context.document.place == nil {
       throw FeedFailure(
         code: "feed-without-links",
@@ -53,8 +52,6 @@ private struct PageLinks {
   private var isBased = false
   private var known: Set<[UInt8]> = []
   private var questions: Set<[UInt8]> = []
-  /// The number of all links.
-  private var count = 0
 
   init(_ context: FeedContext) {
     place = IndexPlace(context)
@@ -64,9 +61,6 @@ private struct PageLinks {
   }
 
   var isEmpty: Bool { known.isEmpty }
-
-  /// True for two links at least, more than half of which lead below the page.
-  var areMostlyBelow: Bool { count >= 2 && 2 * known.count > count }
 
   /// The notice about links with a query, which may ask for anything: the sort order of a page, or a file.
   var notice: FeedEnd.Notice? {
@@ -87,7 +81,6 @@ private struct PageLinks {
 
   mutating func follow(_ href: [UInt8], sink: FeedSink) throws {
     let href = trimmed(href)
-    if let first = href.first, first != UInt8(ascii: "#"), first != UInt8(ascii: "?") { count += 1 }
     guard let (target, hasQuery) = place.below(href), hasQuery || target.url != page else { return }
     let name = Array((target.directories + [target.name]).joined(separator: [0x2F]))
     guard !hasQuery else {

@@ -29,9 +29,14 @@ struct UnrecognisedPage {
     return text.begins(with: "<!doctype html") || text.holds("<html")
   }
 
-  init(_ head: [UInt8], _ document: FeedDocument) {
-    code = Self.isFramed(head) ? "feed-is-a-web-page" : "feed-not-recognised"
+  /// A page of which `read` takes the tags.
+  init(code: String = webPage, _ document: FeedDocument) {
+    self.code = code
     base = URLReference(document.url)
+  }
+
+  init(_ head: [UInt8], _ document: FeedDocument) {
+    self.init(code: Self.isFramed(head) ? Self.webPage : "feed-not-recognised", document)
     var scanner = HTMLScanner(FeedInput(Head(bytes: head)))
     var previous = ""
     do throws(FeedFailure) {
@@ -48,14 +53,15 @@ struct UnrecognisedPage {
     }
   }
 
-  private mutating func read(_ tag: HTMLTag) {
+  mutating func read(_ tag: HTMLTag) {
     switch tag.element {
     case "a":
       guard let href = tag.attribute("href").map({ trimmed($0) }), let first = href.first else { return }
       let isElsewhere = first == UInt8(ascii: "#") || first == UInt8(ascii: "?")
       if !isElsewhere { count(base.resolve(URLReference(href))) }
     case "input":
-      hasPassword = hasPassword || tag.isPasswordField
+      hasPassword =
+        hasPassword || tag.attribute("type").map { lowercased($0).elementsEqual("password".utf8) } ?? false
     case "link": takeFeed(tag)
     default: break
     }
@@ -94,7 +100,7 @@ struct UnrecognisedPage {
         code: code, message: "this is a web page, not a feed; it names its feed: \(feed.text)",
         hint: "give that address")
     }
-    if hasPassword { return Self.loginPage(code) }
+    if hasPassword { return loginPage }
     if isIndex {
       let known = FeedParser.formats.filter(\.isListing).map(\.name).joined(separator: ", ")
       return FeedFailure(
@@ -108,21 +114,18 @@ struct UnrecognisedPage {
         + (linksBelow > 0 ? "; or, where this page names the files: \(Self.links)" : "; nothing was changed"))
   }
 
-  static func loginPage(_ code: String) -> FeedFailure {
+  /// The refusal of a login page; `nil` for a listing, which may have a field to log in.
+  var loginFailure: FeedFailure? { hasPassword && !isIndex ? loginPage : nil }
+
+  private var loginPage: FeedFailure {
     FeedFailure(
       code: code, message: "this is a login page, not a feed",
       hint: "give what the server asks for with --header-file, --cookies or --netrc; nothing was changed")
   }
 
+  private static let webPage = "feed-is-a-web-page"
   private static let links =
     "--format links (setting: format = \"links\") takes the links that lead below the page"
-}
-
-extension HTMLTag {
-  /// True for a field that asks for a password.
-  var isPasswordField: Bool {
-    element == "input" && attribute("type").map { lowercased($0).elementsEqual("password".utf8) } ?? false
-  }
 }
 
 /// A source of bytes in memory.

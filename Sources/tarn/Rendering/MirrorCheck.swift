@@ -142,10 +142,13 @@ struct StatusCheck {
 
   /// The number of mirrors that are not good: `2 not good of 3 mirrors`. Errors belong to no mirror: `1 not good of 1 mirror, 1 error`.
   var count: String {
-    let wrong = "\(mirrors.count { !$0.isGood }) not good of \(Numbers.count(mirrors.count, "mirror"))"
-    let errors = Numbers.count(failures.count, "error")
-    let counts = mirrors.isEmpty ? [errors] : failures.isEmpty ? [wrong] : [wrong, errors]
-    return counts.joined(separator: ", ") + (settingsFailure == nil ? "" : ", and the settings have errors")
+    let wrong = mirrors.count { !$0.isGood }
+    let counts = [
+      mirrors.isEmpty ? nil : "\(wrong) not good of \(Numbers.count(mirrors.count, "mirror"))",
+      failures.isEmpty ? nil : Numbers.count(failures.count, "error"),
+    ]
+    return counts.compactMap(\.self).joined(separator: ", ")
+      + (settingsFailure == nil ? "" : ", and the settings have errors")
   }
 
   private var isNothingKnown: Bool { mirrors.isEmpty && others.isEmpty }
