@@ -69,11 +69,14 @@ struct DeletionHold {
     let book = try LossBook.read(ports)
     lastEvent = try book.event ?? ports.ledger.lastEvent()
     guarded = DeletionGuard(limit: policy.deleteLimit, book: book)
-    let earlier = try ports.ledger.fact(.deletingFormat) ?? ports.ledger.fact(.format)
+    let formats = feed.formats
+    let earlier = try (ports.ledger.fact(.deletingFormat) ?? ports.ledger.fact(.format)).map(
+      ListFormats.init(text:))
+    let other = earlier.flatMap { formats.areKnown(from: $0) ? nil : $0.text }
     question = DeletionGuard.Question(
       planned: planned, rows: rows, unfollowed: plan.filteredRows,
       manifestIsEmpty: plan.feed.entries == 0 && feed.walk?.hasSkipped != true, makesWay: plan.makesWay,
-      earlierFormat: earlier == feed.end.format ? nil : earlier, format: feed.end.format)
+      earlierFormat: other, format: formats.text)
   }
 
   /// Returns the list that is wanted, or else the one that was kept before.

@@ -55,6 +55,8 @@ struct PlannedFeed {
 
   var isComplete: Bool { end.isComplete && walk?.failures.isEmpty != false }
 
+  var formats: ListFormats { ListFormats(end.format, below: walk?.formats ?? []) }
+
   var plan: Plan {
     get { planner.writer.plan }
     nonmutating set { planner.writer.plan = newValue }
@@ -268,7 +270,7 @@ package struct Pass {
     if feed.isComplete || plan.isWindow, !report.wasStopped, !request.isOnce,
       report.counts.unlisted == 0, plan.filteredRows == 0
     {
-      try note([.fact(.deletingFormat, feed.end.format)])
+      try note([.fact(.deletingFormat, feed.formats.text)])
     }
     return (report, try feedRecord(document, feed.end, feed.planner.writer.plan, report))
   }
@@ -362,7 +364,8 @@ package struct Pass {
     }
     if let version = end.version { changes.append(.fact(.manifestVersion, String(version))) }
     changes += [
-      .fact(.format, end.format), .fact(.refresh, end.refreshSeconds.map { String($0) }),
+      .fact(.format, end.format), .fact(.listedFormats, feed.formats.text),
+      .fact(.refresh, end.refreshSeconds.map { String($0) }),
       .fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339),
     ]
     changes += plan.feed.learned
@@ -370,7 +373,7 @@ package struct Pass {
     if try ports.ledger.fact(.feed) != request.feed.text { changes.append(.fact(.success, nil)) }
     // The first format is the one that later formats are compared with.
     if try ports.ledger.fact(.deletingFormat) == nil {
-      changes.append(.fact(.deletingFormat, try ports.ledger.fact(.format) ?? end.format))
+      changes.append(.fact(.deletingFormat, try ports.ledger.fact(.format) ?? feed.formats.text))
     }
     changes.append(.fact(.catalog, commitCatalog(feed)))
     try note(changes)

@@ -211,6 +211,9 @@ import Testing
       (["m/a.txt"], ""), (["./m/a.txt"], ""), ([place.path + "/m/a.txt"], "home"), (["a.txt"], "m"),
       (["../a.txt"], "m/sub"),
       (["m", "a.txt"], ""), ([".", "a.txt"], "m"), ([".", "../a.txt"], "m/sub"),
+      // As a shell completes it: relative to the working directory, through the mirror's folder.
+      (["m", "m/a.txt"], ""), (["m", "./m/a.txt"], ""), ([place.path + "/m", "m/a.txt"], ""),
+      (["../m", "../m/a.txt"], "home"),
     ] {
       let outcome = try TarnBinary.run(
         ["explain"] + words, environment: ["HOME": place.path + "/home"],

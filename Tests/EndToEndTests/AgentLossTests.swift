@@ -72,6 +72,31 @@ final class AgentLossTests: AgentHouse {
     #expect(log.contains("files: in sync: 1 file, 4 B (1 fetched) in "), "\(log)")
   }
 
+  /// An agent that begins after the folder went knows what the one before it knew.
+  @Test func aPausedMirrorThatIsGoneIsJudgedAlikeByEachAgent() throws {
+    let program = try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + ".moved")
+    #expect(try tarn("sync", "files").status == 73)
+    #expect(try tarn("pause", "files").status == 0)
+    func expectJudgement() throws {
+      let check = try tarn("status", "--check", "--format", "nagios", "files")
+      #expect(check.status == 1 && check.output.hasPrefix("TARN WARNING: failing: files ("), "\(check)")
+      let card = try tarn("status", "files").output
+      #expect(card.contains("\n  hint          move it back"), "\(card)")
+      #expect(card.hasSuffix("\nnext: follow the hint, then: tarn resume files\n"), "\(card)")
+    }
+    try expectJudgement()
+    program.signal(SIGTERM)
+    #expect(try program.wait().status == 0)
+    try start()
+    try expectJudgement()
+    #expect(try tarn("sync", "files").status == 73)
+    try FileManager.default.moveItem(atPath: folder + ".moved", toPath: folder)
+    let card = try tarn("status", "files").output
+    #expect(!card.contains("moved or deleted") && card.hasSuffix("\nnext: tarn resume files\n"), "\(card)")
+  }
+
   /// The record that lies elsewhere stays, with its trash, and leads to the new folder.
   @Test(arguments: [true, false]) func aMirrorWhoseStateIsElsewhereKeepsIt(hasAgent: Bool) throws {
     try settings(

@@ -20,6 +20,7 @@ import Testing
     mirror.history.lastOutcome = .failedTransient
     mirror.history.since = Timestamp(nanoseconds: -5)
     mirror.history.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
+    mirror.history.lastSuccess = Timestamp(nanoseconds: 1_700_000_000_000_000_001)
     mirror.history.heldUntil = Timestamp(nanoseconds: 1_700_000_180_000_000_000)
     mirror.history.isHeldByFeed = true
     mirror.history.wasCutShort = true

@@ -209,4 +209,21 @@ import Testing
     // The digest tells that it is whole.
     #expect(world.files == ["b": "text"])
   }
+
+  /// The length that a feed gives for an enclosure may be wrong. One that fits to the byte tells the end.
+  @Test(arguments: [3, 4, 5] as [UInt64]) func aLengthOfTheFeedTellsTheEndWhereNothingMarksIt(
+    _ length: UInt64
+  ) throws {
+    let world = World()
+    world.policy.retries = 0
+    var entry = world.bareEntry("a", listing: "one")
+    entry.hint.length = length
+    world.add(entry)
+    var answer = FakeAnswer(body: "text".bytes)
+    answer.isFramed = false
+    world.server.answer(World.host + "a", answer)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == (length == 4 ? [] : ["length-unknown"]))
+    #expect(world.files == (length == 4 ? ["a": "text"] : [:]))
+  }
 }

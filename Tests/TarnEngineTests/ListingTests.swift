@@ -42,6 +42,39 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
+  /// Another server behind the same address may list something else below it.
+  @Test func aListingOfAnotherFormatIsNotObeyed() throws {
+    let world = world([directory("a"), directory("b")])
+    let files = (0..<20).map { world.serve("a/\($0)", "text \($0)") }
+    serve(world, "a/", files.map { .entry($0) })
+    serve(world, "b/", [.entry(world.serve("b/one", "one"))])
+    try world.run()
+    world.policy.deletes = true
+    serve(world, "a/", files.dropFirst().map { .entry($0) })
+    world.ends[Self.root + "a/"] = FeedEnd(format: "other list", isComplete: true)
+    for _ in 0..<2 {
+      let reason = try world.run().held?.reason
+      #expect(reason == "the format of the list changed from test list to test list, other list")
+      #expect(world.files.count == 21)
+    }
+    #expect(try world.approval.run(plan: nil).deleted == 1)
+    // Both are known by now, and one that is met no more is no change either.
+    serve(world, "a/", files.dropFirst(2).map { .entry($0) })
+    #expect(try world.run().counts.deleted == 1)
+    world.policy.deleteLimit = .off
+    let others = (0..<20).map { FeedItem.entry(world.serve("b/\($0)", "b \($0)")) }
+    serve(world, "b/", [.entry(world.serve("b/one", "one"))] + others)
+    try world.run()
+    serve(world, "", [directory("b")])
+    #expect(try world.run().counts.deleted == 18)
+    // From then on it is new again.
+    serve(world, "b/", others)
+    world.ends[Self.root + "b/"] = FeedEnd(format: "other list", isComplete: true)
+    #expect(
+      try world.run().held?.reason == "the format of the list changed from test list to test list, other list"
+    )
+  }
+
   @Test func aListingThatFailsMakesTheManifestIncomplete() throws {
     let world = world([directory("a"), directory("b")])
     serve(world, "a/", [.entry(world.serve("a/one", "one"))])

@@ -35,15 +35,33 @@ import Testing
         "Relative https://list.example/r.xml", " http://d.example/f", "Old http://e.example/f",
         "E https://f.example/",
       ])
-    #expect(list.refused.map { text($0.name) } == ["FTP", "@h.example", "Odd"])
+    #expect(list.refused.map { text($0.name) } == ["FTP", "@h.example", "None", "Odd"])
     #expect(list.refused.allSatisfy { !$0.reason.contains("secret") && $0.code == "feed-not-usable" })
     for step in [1, 7, 4096] { #expect(try Self.read(Self.good, step: step) == list) }
+  }
+
+  /// Folders, links and notes are no feeds. Of whatever else the list is about, nothing is left out silently.
+  @Test func whatIsNoFeedThoughItSaysSoIsNamed() throws {
+    let list = try Self.read(
+      """
+      <opml version="2.0"><body><outline text="Folder"><outline type="RSS" text="Lost"/></outline>
+      <outline type="include" text="More" url="https://i.example/more.opml"/><outline text="Empty" xmlUrl=" "/>
+      <outline type="include" url="https://i.example/untitled.opml"/><outline type="include" text="Nothing"/>
+      <outline type="link" text="Page" url="https://l.example/"/><outline text="Note" url="https://n.example/"/>
+      <outline type="atom" text="Kept" xmlUrl="https://k.example/"/></body></opml>
+      """)
+    #expect(list.feeds.map(\.url) == ["https://k.example/"])
+    #expect(
+      list.refused.map { text($0.name) } == ["Lost", "More", "Empty", "https://i.example/untitled.opml"])
+    #expect(
+      list.refused.map { $0.reason.contains("xmlUrl") } == [true, false, true, false], "\(list.refused)")
+    #expect(list.refused[1].reason.contains("'tarn feeds'"), "\(list.refused)")
   }
 
   /// A file has no host: what is relative in it leads nowhere.
   @Test func aFileIsNoPlaceForRelativeFeeds() throws {
     let list = try Self.read(Self.good, url: "file:///srv/list.opml")
-    #expect(list.feeds.count == 5 && list.refused.count == 4)
+    #expect(list.feeds.count == 5 && list.refused.count == 5)
   }
 
   @Test func readsWhatIsBroken() throws {

@@ -84,7 +84,7 @@ extension Agent {
     // The ledger of a missing folder tells nothing. A mirror that was forgotten since begins anew.
     let isNew = document.lastAttempt == nil && document.lastFailure == nil
     // An earlier message about a lost folder no longer applies, nor any where the folder now tells another.
-    let isFound = isNew && mirror.lastRun?.code == PassFailure.lostFolder
+    let isFound = document.lastFailure == nil && mirror.lastRun?.code == PassFailure.lostFolder
     let isTold = document.lastAttempt == nil && document.lastFailure != nil
     document.set(
       attempt: status?.history.lastAttempt, failure: isFound || isTold ? nil : mirror.failure?.message)

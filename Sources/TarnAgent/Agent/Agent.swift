@@ -464,7 +464,8 @@ package final class Agent: Sendable {
     // Only the folder tells of a mirror that was not the agent's.
     if kept == nil { history.wasCutShort = recorded.wasCutShort }
     history.lastAttempt = [recorded.lastAttempt, history.lastAttempt].compactMap(\.self).max()
-    history.lastSuccess = recorded.lastSuccess
+    let isLost = parts.tarn.loss(of: settings) != nil
+    history.lastSuccess = recorded.lastSuccess ?? (isLost ? kept?.history.lastSuccess : nil)
     if let success = recorded.lastSuccess, let attempt = kept?.history.lastAttempt, success > attempt {
       // Somebody has synced by hand since.
       history.failures = 0
@@ -497,7 +498,6 @@ package final class Agent: Sendable {
         kept.owesPass = shared.state.owesPass(name)
         kept.priority = mirror.priority
         kept.history = history
-        kept.history.lastSuccess = nil
         (kept.failure, kept.condition) = (mirror.failure, mirror.condition)
         kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()

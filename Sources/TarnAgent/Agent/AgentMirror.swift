@@ -187,6 +187,9 @@ extension Tarn {
     if let kept = directory.map(AgentRecord.read)?.mirror(settings, among: names) {
       document.set(attempt: kept.history.lastAttempt, failure: kept.failure?.message)
       document.set(askedUntil: kept.history.heldUntil, now: now)
+      if document.lastSuccess == nil, loss(of: settings) != nil {
+        document.lastSuccess = kept.history.lastSuccess?.rfc3339
+      }
       if kept.isPaused, document.process == nil { document.state = "paused" }
     }
     return document

@@ -20,7 +20,7 @@ struct AgentRecord: Equatable, Sendable {
     /// True when the pause ended a pass, which `resume` begins again.
     var owesPass = false
     var priority = ControlCommand.Priority.normal
-    /// The history without the last success, which the ledger has.
+    /// The history. Its last success is that of a folder that was lost since: otherwise the ledger's counts.
     var history = RunSchedule.History()
     /// The reason why the last pass did not do its work, for mirrors without a ledger yet.
     var failure: PassFault?
@@ -41,6 +41,7 @@ struct AgentRecord: Equatable, Sendable {
       var kept = self
       if let known = self.feed, !known.utf8.elementsEqual(feed.utf8) {
         (kept.history.failures, kept.history.heldUntil, kept.failure) = (0, nil, nil)
+        kept.history.lastSuccess = nil
       }
       return kept
     }
@@ -78,6 +79,7 @@ struct AgentRecord: Equatable, Sendable {
         ("failures", history.failures == 0 ? nil : String(history.failures)),
         ("outcome", history.lastOutcome?.rawValue), ("since", history.since.map { String($0.nanoseconds) }),
         ("attempt", history.lastAttempt.map { String($0.nanoseconds) }),
+        ("success", history.lastSuccess.map { String($0.nanoseconds) }),
         ("held-until", history.heldUntil.map { String($0.nanoseconds) }),
         ("held-by", history.isHeldByFeed ? "feed" : nil), ("cut-short", history.wasCutShort ? "yes" : nil),
         ("condition", mirror.condition?.rawValue), ("failure", mirror.failure?.message),
@@ -154,6 +156,7 @@ extension AgentRecord.Mirror {
     history.lastOutcome = text("outcome").flatMap { RunSchedule.Outcome(rawValue: $0) }
     history.since = time("since")
     history.lastAttempt = time("attempt")
+    history.lastSuccess = time("success")
     history.heldUntil = time("held-until")
     history.isHeldByFeed = text("held-by") == "feed"
     history.wasCutShort = text("cut-short") == "yes"

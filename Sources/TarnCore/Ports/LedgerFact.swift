@@ -12,7 +12,9 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case settings
   /// The listing that the feed was read as, such as `checksum list`.
   case format
-  /// The format that lists are compared with: the first one, then the one whose deletions were last carried out or approved.
+  /// The formats of the feed's own document and of the listings below it (`ListFormats`).
+  case listedFormats = "listed-formats"
+  /// The formats that lists are compared with: the first ones, then those whose deletions were last carried out or approved.
   case deletingFormat = "deleting-format"
   /// The path of the feed's own list in the folder, in Base64.
   case keptList = "kept-list"

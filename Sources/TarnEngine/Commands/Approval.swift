@@ -98,7 +98,7 @@ package struct Approval {
     let waiting =
       try report.wasStopped ? [] : Self.freed(held, in: ledger, because: "was approved", now: end.when)
     // A person has looked at the list in its present format.
-    let format = try ledger.fact(.format)
+    let format = try ledger.fact(.listedFormats) ?? ledger.fact(.format)
     try ledger.apply(
       (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format), .fact(.heldForPerson, nil)])
         + [.event(end)] + waiting + settled(report))

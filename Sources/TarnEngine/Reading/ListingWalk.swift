@@ -10,6 +10,8 @@ final class ListingWalk {
   /// What was not read, and why. With a failure the manifest is not complete.
   private(set) var failures: [Problem] = []
   private(set) var listings = 0
+  /// The formats of the listings below the feed's own document.
+  private(set) var formats: Set<String> = []
   /// True when a filter excluded directories.
   private(set) var hasSkipped = false
   /// The number of pages that were read beyond the first of each list.
@@ -196,6 +198,7 @@ final class ListingWalk {
         code: "directory-loop",
         message: "this directory seems to hold itself (a link on the server?); it is not entered")
     }
+    formats.insert(end.format)
     var checksums = ListedChecksums(filter: reader.policy.filter)
     func forward(_ item: FeedItem) throws {
       checksums.note(item)

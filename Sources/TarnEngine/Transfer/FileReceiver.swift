@@ -479,6 +479,8 @@ final class FileReceiver: DownloadReceiver {
     guard !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil,
       !state.isTaken
     else { return nil }
+    // A feed may be wrong about the length of a file. To the byte it is not wrong by accident.
+    if entry.hint.length == partial.length { return nil }
     guard let expected = context.client.requestOptions.expectedBytes else {
       let failure = DownloadFailure(
         .lengthUnknown, "nothing marks where its answer ends, so a truncated one would look whole",

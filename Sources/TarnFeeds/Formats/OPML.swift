@@ -65,31 +65,25 @@ private struct OPMLReading {
       isOPML = true
     }
     before = (list.feeds.count, list.refused.count)
-    guard element.name == "outline", let (title, text) = subscription(element) else { return }
+    guard element.name == "outline", let outline = Outline(element) else { return }
     guard list.feeds.count + list.refused.count < OPML.maximumFeeds else {
       throw FeedFailure(
         code: "feed-too-many-entries", message: "the list names more than \(OPML.maximumFeeds) feeds")
     }
-    add(title, text)
+    switch outline {
+    case .feed(let title, let url): add(title, url)
+    case .feedWithoutAddress(let title): refuse(title, "its outline has no xmlUrl")
+    case .list(let title, let url):
+      refuse(
+        title.isEmpty ? url : title, "it includes another list; give the address of that list to 'tarn feeds'"
+      )
+    }
   }
 
   /// Removes what the last element added.
   mutating func dropLast() {
     list.feeds.removeLast(list.feeds.count - before.feeds)
     list.refused.removeLast(list.refused.count - before.refused)
-  }
-
-  /// Returns the title and the address of an outline for a feed; `nil` for a folder, a link or a note.
-  private func subscription(_ element: XMLEvents.Element) -> (title: [UInt8], url: [UInt8])? {
-    let title = [element["title"], element["text"]].lazy.compactMap { $0 }
-      .map { PlainText.line(PlainText.cleaned($0)) }.first { !$0.isEmpty }
-    let type = String(decoding: lowercased(trimmed(element["type"] ?? [])), as: UTF8.self)
-    // Some programs write `url` where OPML has `xmlUrl`.
-    let isFeed = ["rss", "atom", "feed", "podcast"].contains(type)
-    let url =
-      WindowValue.reference(element["xmlUrl"]) ?? (isFeed ? WindowValue.reference(element["url"]) : nil)
-    guard let url else { return nil }
-    return (Array((title ?? []).prefix(OPML.maximumURL)), url)
   }
 
   private mutating func add(_ title: [UInt8], _ text: [UInt8]) {
@@ -121,5 +115,34 @@ private struct OPMLReading {
       return rest.begins(with: "//") ? Array("http:".utf8) + rest : rest
     }
     return text
+  }
+}
+
+/// What an outline stands for.
+private enum Outline {
+  case feed(title: [UInt8], url: [UInt8])
+  /// It says that it is a feed, and has no address.
+  case feedWithoutAddress(title: [UInt8])
+  /// Another OPML document, which a program is to show in this place (OPML 2.0, `include`).
+  case list(title: [UInt8], url: [UInt8])
+
+  /// Reads an outline; `nil` for a folder, a link or a note.
+  init?(_ element: XMLEvents.Element) {
+    let titles = [element["title"], element["text"]].lazy.compactMap { $0 }
+    let whole = titles.map { PlainText.line(PlainText.cleaned($0)) }.first { !$0.isEmpty } ?? []
+    let title = Array(whole.prefix(OPML.maximumURL))
+    let type = String(decoding: lowercased(trimmed(element["type"] ?? [])), as: UTF8.self)
+    let isFeed = ["rss", "atom", "feed", "podcast"].contains(type)
+    // Some programs write `url` where OPML has `xmlUrl`.
+    let url = WindowValue.reference(element["url"])
+    if let address = WindowValue.reference(element["xmlUrl"]) ?? (isFeed ? url : nil) {
+      self = .feed(title: title, url: address)
+    } else if isFeed || element["xmlUrl"] != nil {
+      self = .feedWithoutAddress(title: title)
+    } else if type == "include", let url {
+      self = .list(title: title, url: url)
+    } else {
+      return nil
+    }
   }
 }

@@ -40,11 +40,19 @@ struct ExplainCommand: ParsableCommand {
     let (word, link) = (meant.mirror, AgentLink(session.sources))
     let mirror = try link.folder(of: word, session, acts: false)
     let configured = session.configuredName(of: word, in: mirror)
-    let answer = try session.tarn.explain(
-      folder: mirror, state: record.state, path: meant.path, name: meant.given, configured: configured
-    ) { link.name(of: word, session) }
+    func explain(_ path: [UInt8]) throws(PassFailure) -> Explanation {
+      try session.tarn.explain(
+        folder: mirror, state: record.state, path: path, name: meant.given, configured: configured
+      ) { link.name(of: word, session) }
+    }
+    var (path, answer) = (meant.path, try explain(meant.path))
+    if answer.state == "unknown", let other = meant.throughFolder, let found = try? explain(other),
+      found.state != "unknown"
+    {
+      (path, answer) = (other, found)
+    }
     if session.isJSON {
-      let bytes = NameDocument(meant.path).pathBytes
+      let bytes = NameDocument(path).pathBytes
       session.console.data(JSONText.document(ExplainReport(answer: answer, pathBytes: bytes)))
       return
     }

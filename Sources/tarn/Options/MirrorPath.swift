@@ -12,6 +12,10 @@ struct MirrorPath {
   var path: [UInt8]
   /// The path as given: it may be a name that a pass refused.
   var given: [UInt8]
+  /// The path below the mirror's folder if the one given is relative to the working directory and leads through that folder.
+  ///
+  /// Shells complete it like this. The mirror may have the path as given, too, which then comes first.
+  private(set) var throughFolder: [UInt8]?
 
   /// Reads `MIRROR PATH`, `MIRROR:PATH`, or the path of a file in a mirror, even when the file is missing.
   ///
@@ -25,6 +29,10 @@ struct MirrorPath {
     }
     try RawArguments.refuseOtherBytes("the mirror", bytes[0])
     (mirror, path) = (words[0], Self.relative(bytes[1], mirror: words[0], session.tarn))
+    let completed = Self.relative(Array("./".utf8) + bytes[1], mirror: words[0], session.tarn)
+    if bytes[1].first != UInt8(ascii: "/"), !completed.starts(with: "./".utf8), completed != path {
+      throughFolder = completed
+    }
     // The words may be a directory in a mirror, and a path relative to it.
     guard session.tarn.place(of: words[0]) == nil, session.tarn.isNoMirror(words[0]),
       let outer = session.tarn.mirrorFolder(around: words[0])
@@ -74,7 +82,8 @@ struct MirrorPath {
   static func relative(_ path: [UInt8], mirror: String, _ tarn: Tarn) -> [UInt8] {
     if ["/", "./", "../"].contains(where: { path.starts(with: $0.utf8) }) {
       let full = absolute(path, tarn.workingDirectory)
-      let folders = [tarn.absolute(mirror), tarn.resolved(tarn.absolute(mirror))]
+      let folder = tarn.absolute(tarn.place(of: mirror)?.folder ?? mirror)
+      let folders = [folder, tarn.resolved(folder)]
       // Links above the mirror's folder, and those that lead into it, lead to the same files.
       for full in [full, inRealDirectory(full, tarn)] {
         for front in folders.map({ Array($0.utf8) + [UInt8(ascii: "/")] }) where full.starts(with: front) {

@@ -63,13 +63,15 @@ enum NagiosText {
     "TARN \(NagiosStatus.unknown.word): \(plain(Message.safe(failure.message)))"
   }
 
-  /// Returns the age of the last success, and the missing files.
+  /// Returns the age of the last success, the missing files and the bytes. What is unknown is `U`, so that each check of a
+  /// mirror has the same labels (Monitoring Plugins, Development Guidelines).
   private static func values(_ check: MirrorCheck, maxAge: Int64) -> [String] {
     let entries = check.document.entries
     let missing = check.document.missing
-    let age = check.age.map { ["\(label(check, "age"))=\($0)s;;\(maxAge);0"] } ?? []
-    // The number of missing files is unknown here.
-    guard check.verdict == .good || entries.wanted > 0 else { return age }
+    let age = ["\(label(check, "age"))=\(check.age.map { "\($0)s" } ?? "U");;\(maxAge);0"]
+    guard check.verdict == .good || entries.wanted > 0 else {
+      return age + ["\(label(check, "missing"))=U;;;0", "\(label(check, "size"))=U;;;0"]
+    }
     return age + [
       "\(label(check, "missing"))=\(missing);;;0;\(entries.wanted)",
       "\(label(check, "size"))=\(check.document.bytes.current)B;;;0",

@@ -496,10 +496,14 @@ enum StatusText {
     if lacksSpace(document) { return "tarn trash empty \(mirror)" }
     if document.state == "paused" {
       let command = "tarn resume \(mirror)"
-      return hasAgent(document) ? command : "start an agent (\(AgentText.start)), then: \(command)"
+      guard hasAgent(document) else { return "start an agent (\(AgentText.start)), then: \(command)" }
+      return hint(document) == nil ? command : "follow the hint, then: \(command)"
     }
     // With dry-run there is nothing to approve.
-    if let held = document.held, document.state != "interrupted", document.dryRun != true {
+    // What stops passes comes first, and the set may not be held by the next one.
+    if let held = document.held, document.lastFailure == nil, document.state != "interrupted",
+      document.dryRun != true
+    {
       // The files of the list have to arrive before the old ones are deleted.
       if let paused = pausedPath(document) { return "tarn resume \(mirror):\(paused)" }
       let isMissing = document.entries.failed + document.entries.conflict > 0
