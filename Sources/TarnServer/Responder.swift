@@ -33,6 +33,9 @@ struct Responder: Sendable {
       if let refusal = connection.refusal { throw refusal }
       if connections.isEnding { throw ControlFailure.stopping }
       if let token, try await !hasToken(request, token, connection) { return .whole(Self.wrongToken) }
+      if connection.rights == .metrics, request.uri.path != ControlRoute.metrics.rawValue {
+        throw Self.onlyMetrics
+      }
       let asking = try ControlRequest(request)
       guard asking.route.methods.contains(request.method.rawValue) else {
         return .whole(Self.wrongMethod(asking))
@@ -85,16 +88,15 @@ struct Responder: Sendable {
 
   // MARK: - Routes
 
+  private static let onlyMetrics = ControlFailure(
+    .permission, code: "not-on-this-socket", "this address answers for the metrics only",
+    hint: "GET \(ControlRoute.metrics.rawValue)")
+
   private func answer(_ asking: ControlRequest, _ request: Request, _ connection: Connection) async throws
     -> Answer
   {
     let (agent, loop) = (agent, connection.channel.eventLoop)
     if asking.route == .metrics { return try await metrics(asking, connection) }
-    guard connection.rights != .metrics else {
-      throw ControlFailure(
-        .permission, code: "not-on-this-socket", "this address answers for the metrics only",
-        hint: "GET \(ControlRoute.metrics.rawValue)")
-    }
     if connection.rights == .redactedStatus { return try await redacted(asking, loop) }
     let keys = asking.route.keys(of: asking.method.rawValue)
     let body = try await ControlRequest.body(

@@ -32,13 +32,15 @@ enum Main {
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
     if let refusal = RawArguments.refusal() { return tell(refusal, isJSON: isJSON) }
     if arguments == ["help", "exit-status"] { return listExitStatuses() }
-    if let unknown = Suggestion.unknown(arguments) { return tell(unknown.failure, isJSON: isJSON) }
+    let unknown = Suggestion.unknown(arguments)
+    if let unknown, !unknown.mayBeMirror { return tell(unknown.failure, isJSON: isJSON) }
     do {
       var command = try Root.parseAsRoot(arguments)
       try command.run()
       return ExitStatus.inSync.rawValue
     } catch let failure as PassFailure {
-      return tell(failure, isJSON: isJSON)
+      let isNoMirror = [.usage, .folderUnusable].contains(failure.kind)
+      return tell(isNoMirror ? unknown?.failure ?? failure : failure, isJSON: isJSON)
     } catch let code as ExitCode {
       return code.rawValue
     } catch {

@@ -56,6 +56,8 @@ enum Suggestion {
     var word: String
     /// A command below that one, or a whole line.
     var suggestion: String?
+    /// True when the word may name a mirror instead: `tarn trash iso` lists the trash of one.
+    var mayBeMirror = false
   }
 
   /// - Parameter arguments: the words without the program's name.
@@ -70,9 +72,9 @@ enum Suggestion {
       guard let next = commands.first(where: { $0.configuration.commandName == word }) else {
         let names = commands.compactMap { $0.configuration.commandName }
         let suggestion = nearest(word, names, below: path)
-        // `tarn trash iso` lists the trash of a mirror.
-        guard suggestion != nil || type != TrashCommand.self else { return nil }
-        return Unknown(command: path, word: word, suggestion: suggestion)
+        let mayBeMirror = type == TrashCommand.self
+        guard suggestion != nil || !mayBeMirror else { return nil }
+        return Unknown(command: path, word: word, suggestion: suggestion, mayBeMirror: mayBeMirror)
       }
       type = next
       path += " \(word)"

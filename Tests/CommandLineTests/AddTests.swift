@@ -110,6 +110,10 @@ import Testing
     #expect(without.status == 0 && without.output.contains(said), "\(without)")
     let with = try add(feed, "n", "--no-check", "--keep", "3", "--delete")
     #expect(with.status == 0 && !with.output.contains(said), "\(with)")
+    // Of a list that names all of its files there are no older ones.
+    let list = try add(feed, "o", "--keep", "3")
+    let idle = "--keep: for RSS, Atom and JSON Feed only; of this checksum list every file is taken"
+    #expect(list.status == 0 && !list.output.contains(said) && list.output.contains(idle), "\(list)")
   }
 
   @Test func aFolderIsJudgedForTheAgentsUser() throws {
@@ -242,7 +246,10 @@ import Testing
     let refused = try place.tarn("remove", "m")
     #expect(
       refused.status == 78 && refused.messages.contains("'mirrors' of [hook.p] names 'm'"), "\(refused)")
-    #expect(refused.messages.contains("hint: take 'm' out of it first, then: tarn remove m"), "\(refused)")
+    #expect(
+      refused.messages.contains(
+        "hint: take 'm' out of it first, or the whole hook if it is for no other mirror; then: tarn remove m"),
+      "\(refused)")
     #expect(place.exists("conf.d/m.toml"))
   }
 

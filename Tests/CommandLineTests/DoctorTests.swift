@@ -85,6 +85,7 @@ import Testing
     let (report, _) = try doctor("--config", file)
     #expect(
       report.all("warning", "folder").map(\.mend) == ["tarn sync m --config '\(file)'"], "\(report)")
+    #expect(report.all("warning", "agent").map(\.mend) == ["tarn agent --config '\(file)'"], "\(report)")
   }
 
   @Test func aMachineWithoutMirrorsIsToldWhatToDo() throws {

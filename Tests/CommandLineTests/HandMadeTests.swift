@@ -78,6 +78,39 @@ import Testing
     #expect(shown.contains("missing.txt"), "\(shown)")
   }
 
+  /// A mirror of that name may stand in other settings, too, and the next command must not mean that one.
+  @Test func theNextCommandIsForTheSameSettings() throws {
+    defer { end() }
+    try write("[mirror.m]\nfeed = \"\(place.path)/feed/broken\"\nfolder = \"\(place.path)/m\"\n", "tarn.toml")
+    for arguments in [["sync", "m"], ["status", "m"], ["status"], ["explain", "m", "missing.txt"]] {
+      let outcome = try TarnBinary.run(
+        arguments + ["--config", "tarn.toml"],
+        environment: ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"], in: place)
+      let next = outcome.output.components(separatedBy: "\n").filter { $0.hasPrefix("next: ") }
+      #expect(
+        !next.isEmpty
+          && next.allSatisfy {
+            $0.contains("tarn ") && $0.contains(" m --config \(place.path)/tarn.toml")
+              || $0.contains("missing.txt --config ")
+          }, "\(outcome)")
+      #expect(
+        try !tarn("status", "--config", "tarn.toml", "m").output.contains(
+          "--config \(place.path)/tarn.toml --config"))
+    }
+  }
+
+  /// A mirror comes before a word that might mean a command.
+  @Test func theTrashOfAMirrorOfAnyNameIsListed() throws {
+    defer { end() }
+    for name in ["show", "remove", "clean"] {
+      let refused = try tarn("trash", name)
+      #expect(refused.status == 64 && refused.messages.contains("did you mean 'tarn trash "), "\(refused)")
+      #expect(try tarn("sync", "./feed/SHA256SUMS", name).status == 0)
+      let listed = try tarn("trash", name)
+      #expect(listed.status == 0 && listed.messages.isEmpty, "\(listed)")
+    }
+  }
+
   @Test func whatIsRememberedIsShownAndTakenBack() throws {
     defer { end() }
     let proxy = "http://ann:secret@127.0.0.1:9"

@@ -159,6 +159,9 @@ import Testing
     #expect(Suggestion.unknown(["trash", "list", "lst"]) == nil)
     // The trash of a mirror is listed without the word, too.
     #expect(Suggestion.unknown(["trash", "iso"]) == nil && Suggestion.unknown(["trash", "/srv/iso"]) == nil)
+    // Of such a name, too: whether there is one is known only later.
+    #expect(Suggestion.unknown(["trash", "show"])?.mayBeMirror == true)
+    #expect(Suggestion.unknown(["config", "list"])?.mayBeMirror == false)
     #expect(Suggestion.unknown(["help", "sync"]) == nil)
     #expect(Suggestion.unknown(["--version"]) == nil)
     #expect(Suggestion.unknown([]) == nil)

@@ -46,6 +46,22 @@ import Testing
     }
   }
 
+  /// Its code is not that of a destination, for another one would help nothing.
+  @Test(arguments: ["other/nowhere", "nowhere/begun", "other"])
+  func bytesThatCannotBeReadAreNotTheDestinations(_ name: String)
+    throws
+  {
+    let task = try bench.add("a") {
+      $0.resuming = TaskRequest.Resuming(file: bench.path + "/" + name)
+      $0.resuming?.etag = "\"1\""
+    }
+    try bench.finish(task)
+    let failed = try #require(try bench.ledger.task(task))
+    #expect(failed.state == .failed && failed.code == "file-not-readable", "\(failed)")
+    #expect(failed.message?.hasPrefix("\(bench.path)/\(name) cannot be read: ") == true, "\(failed)")
+    #expect(bench.files.isEmpty && bench.asked.withLock(\.isEmpty))
+  }
+
   @Test func aPartialFileIsKeptForAWhile() throws {
     let task = try bench.beginLarge("a")
     #expect(try bench.session.partialFiles.total().files == 1)

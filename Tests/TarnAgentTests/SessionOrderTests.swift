@@ -303,7 +303,10 @@ import Testing
     try bench.run(until: "it is over") { try bench.state(task)?.isEnd == true }
     #expect(try bench.state(task) == .finished && bench.text("other/b") == "another")
     #expect(bench.fileExists("out/a"), "nobody takes it away")
-    #expect(try bench.codes().filter { $0 == .finished }.count == 1)
+    let ends = try bench.ledger.events(after: 0, limit: 99).filter { $0.code == .finished }
+    #expect(ends.map(\.path) == ["out/a", "other/b"].map { "\(bench.path)/\($0)" }, "each file is told of")
+    #expect(ends.map(\.bytes) == [2 << 20, 7] && Set(ends.map(\.digest)).count == 2)
+    #expect(try bench.codes().filter { $0 == .allDelivered }.count == 1)
     #expect(try bench.ledger.task(task)?.path == bench.path + "/other/b")
   }
 
@@ -329,6 +332,38 @@ import Testing
     try bench.finish(task)
     #expect(try bench.state(task) == (makesDirectories ? .finished : .failed))
     #expect(bench.fileExists("new/below/b") == makesDirectories)
+  }
+
+  /// An answer of the server tells nothing of the file that the task had fetched before.
+  @Test func theFileBeforeIsNotTheOneThatComes() throws {
+    let task = try bench.add("a")
+    try bench.finish(task)
+    bench.answer("a", FakeAnswer(status: 404))
+    var order = SessionOrder(.retry, task: task)
+    order.to = bench.path + "/other/a"
+    #expect(try bench.session.answer(order, task))
+    try bench.finish(task)
+    let events = try bench.ledger.events(after: 0, limit: 99)
+    #expect(events.first { $0.code == .finished }?.bytes == 5)
+    let others = events.filter { $0.code != .finished && $0.code != .allDelivered }
+    #expect(others.count == 3 && others.allSatisfy { $0.bytes == nil && $0.digest == nil }, "\(others)")
+    let failed = try #require(try bench.ledger.task(task))
+    #expect(
+      failed.state == .failed && TaskDocument(failed).task.bytes == nil
+        && TaskDocument(failed).task.digest == nil)
+  }
+
+  /// The task may have waited for weeks.
+  @Test(arguments: [true, false]) func aFolderThatBecameAMirrorTakesNoFile(isMadeFor: Bool) throws {
+    let task = try bench.add("a") {
+      ($0.to, $0.makeDirectories, $0.suspended) = ("\(bench.path)/out/m/", isMadeFor, true)
+    }
+    try FileManager.default.createDirectory(
+      atPath: bench.path + "/out/m/.tarn", withIntermediateDirectories: true)
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "destination-in-mirror")
+    #expect(!bench.fileExists("out/m/a") && bench.asked.withLock(\.isEmpty))
   }
 
   /// The file is there already, and is another one by now.

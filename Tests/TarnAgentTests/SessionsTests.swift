@@ -58,6 +58,21 @@ import Testing
     #expect(try sessions.list().sessions.map(\.id) == ["s"])
   }
 
+  /// The obvious reply to a file that is in the way.
+  @Test(arguments: [SessionOrder.Verb.answer, .retry]) func whatBecomesOfAFileIsSaidWithoutItsPlace(
+    _ verb: SessionOrder.Verb
+  ) throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")
+    request.suspended = true
+    _ = try sessions.add([request], to: "s")
+    var order = SessionOrder(verb, task: 1)
+    order.existing = .replace
+    _ = try sessions.order(order, "s")
+    let task = try #require(try sessions.tasks(of: "s", in: [], after: 0, limit: 9).tasks.first?.task)
+    #expect(task.request.existing == .replace && task.request.to == path + "/a" && task.state == .suspended)
+  }
+
   @Test func anOrderThatChangesNothingSaysSo() throws {
     _ = try sessions.open("s", nil, isUpdate: false)
     var request = TaskRequest(url: "http://127.0.0.1:1/a", to: path + "/a")

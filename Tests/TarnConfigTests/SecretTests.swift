@@ -41,6 +41,17 @@ import Testing
     }
   }
 
+  /// What it is for fails later, and each time.
+  @Test(arguments: [("header-file", true), ("netrc-file", true), ("cookies", false)])
+  func anEmptyFileIsTold(name: String, isTold: Bool) throws {
+    let empty = SettingsFileAttributes(isRegular: true, mode: 0o600, isReadable: true, isEmpty: true)
+    for purpose in [SettingsLoader.Purpose.run, .check] {
+      let loaded = load("\(name) = \"/s/h\"", ["/s/h": empty], text: "", purpose: purpose)
+      #expect(loaded.problems.map(\.severity) == (isTold ? [.warning] : []) && loaded.settings != nil)
+      #expect(loaded.problems.first?.message == (isTold ? "the file of '\(name)' is empty: /s/h" : nil))
+    }
+  }
+
   @Test func aCredentialOfTheService() throws {
     let directory = ["CREDENTIALS_DIRECTORY": "/run/credentials/x"]
     // systemd's own are 0440 where ACLs are at work.

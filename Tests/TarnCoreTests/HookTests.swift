@@ -170,6 +170,10 @@ import Testing
     _ = queue.ended("a", "1", failed(), retries: 3, now: moment(0), random: 0)
     var next = HookQueue(queue.items)
     #expect(next.items == queue.items && next.generation == 0)
+    // Since when it fails is known as well.
+    #expect(next.health(of: "a").failures == 1 && next.health(of: "a").since == queue.health(of: "a").since)
+    #expect(next.health(of: "a").message == "an earlier process of the agent tried last")
+    #expect(queue.health(of: "a").since != nil && HookQueue([queue.items[1]]).health(of: "a").since == nil)
     #expect(next.begin(now: moment(0).monotonic).map(\.attempts) == [1], "at once, and counted")
     #expect(HookQueue(Array(repeating: queue.items[0], count: 2000)).count == HookQueue.most)
   }

@@ -263,13 +263,14 @@ import Testing
     _ = try folder.open(task(1, to: "a"))
     var asked = 0
     let failure = #expect(throws: FolderFailure.self) {
-      try folder.adopt(place.path + "/begun", for: 1) {
+      try folder.adopt(SessionFolder.EarlierFile(place.path + "/begun"), for: 1) {
         asked += 1
         return asked == 3
       }
     }
     #expect(failure?.code == .stopped && asked == 3 && place.all == ["begun"])
-    #expect(try folder.adopt(place.path + "/begun", for: 1) { false }.bytes == 3 << 20)
+    #expect(
+      try folder.adopt(SessionFolder.EarlierFile(place.path + "/begun"), for: 1) { false }.bytes == 3 << 20)
   }
 
   /// To another file system it is copied; what could not be copied whole stays where it was.

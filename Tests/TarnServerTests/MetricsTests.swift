@@ -105,6 +105,12 @@ private let hasCurl = Program.exists("curl")
       #expect(!answer.body.contains("tarn_"))
     }
     #expect(network.stage.agent.asked == [])
+    // Nothing else is there, not even the name of another route.
+    for target in ["/", "/v1/status", "/v1/session/tasks", "/nothing"] {
+      let answer = try network.ask(target, "Authorization: Bearer right-token")
+      #expect(answer.status == "403" && answer.body.contains("GET /metrics"), "\(answer)")
+      #expect(!answer.body.contains("/v1"), "\(answer)")
+    }
     for scheme in ["Bearer", "bearer"] {
       let answer = try network.ask("/metrics", "Authorization: \(scheme) right-token")
       #expect(answer.status == "200" && answer.body.contains("tarn_build_info"))
@@ -119,7 +125,7 @@ private let hasCurl = Program.exists("curl")
       #expect(try network.ask(route.rawValue).status == "401", "\(route)")
       #expect(try network.ask(route.rawValue, right).status == "403", "\(route)")
     }
-    #expect(try network.ask("/v1/reload", right).status == "405")
+    #expect(try network.ask("/v1/reload", right).status == "403")
     #expect(try network.ask("/nothing").status == "401")
     #expect(network.stage.agent.asked == [])
   }

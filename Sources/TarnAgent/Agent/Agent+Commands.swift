@@ -145,7 +145,8 @@ extension Agent: AgentPort {
     }
     guard let rate else { return ControlAnswer("the limit is what the settings say") }
     let text = rate.bytesPerSecond.map { "\(Units.show($0))/s" } ?? "off"
-    let end = until.map { "until \($0.rfc3339)" } ?? "until the agent ends or the settings change"
+    let end =
+      until.map { "until \($0.rfc3339)" } ?? "until the agent ends or [limits] of the settings changes"
     return ControlAnswer("the limit over all mirrors is \(text), \(end)")
   }
 

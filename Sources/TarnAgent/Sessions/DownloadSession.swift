@@ -311,6 +311,11 @@ final class DownloadSession: Sendable {
         try queueUncompared(number)
         return nil
       }
+      // The folder may have become one while the task waited.
+      if let mirror = TaskPlace(task.request.to)?.mirror {
+        try fail(number, code: TaskPlace.inMirror, message: TaskPlace.isInMirror(task.request.to, mirror))
+        return nil
+      }
       let hasPartial = try ledger.partial(RelativePath(task: number)) != nil
       let destination = try folder.open(task, own: known?.identity, hasPartial: hasPartial)
       // Such a request cannot ask for a part.

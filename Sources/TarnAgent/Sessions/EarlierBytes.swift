@@ -53,13 +53,25 @@ final class EarlierBytes: Sendable {
   /// Waits until no bytes are being brought.
   func wait() { workers.wait { $0 == 0 ? () : nil } }
 
+  /// - Throws: a failure of the request. One of a folder would be taken for the destination's.
+  private static func open(_ file: String) throws(PassFailure) -> SessionFolder.EarlierFile {
+    do throws(FolderFailure) {
+      return try SessionFolder.EarlierFile(file)
+    } catch {
+      throw PassFailure(
+        .configuration, code: DownloadFailure.Code.fileNotReadable.rawValue,
+        "\(Printable.escape(file)) cannot be read: \(error.message)")
+    }
+  }
+
   private func bring(_ task: TaskRecord, unless isStopped: () -> Bool) throws {
     if let directory = task.movedFrom {
       try folder.movePartial(of: task.number, from: directory, unless: isStopped)
     }
     let path = RelativePath(task: task.number)
     if let resuming = task.request.resuming, try ledger.partial(path) == nil {
-      let (name, bytes) = try folder.adopt(resuming.file, for: task.number, unless: isStopped)
+      let file = try Self.open(resuming.file)
+      let (name, bytes) = try folder.adopt(file, for: task.number, unless: isStopped)
       let row = PartialRow(
         path: path, name: name, url: task.request.url, etag: resuming.etag,
         lastModified: resuming.lastModified, total: nil,

@@ -357,6 +357,7 @@ final class Sessions: SessionPort {
     }
     let session = try find(id).session
     return try Self.translating {
+      let order = try naming(order, session)
       switch order.verb {
       case .acknowledge:
         guard let number = order.number else {
@@ -387,6 +388,16 @@ final class Sessions: SessionPort {
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }
+  }
+
+  /// Adds the destination to an order that only says what is to become of a file that is there: the task keeps its own.
+  private func naming(_ order: SessionOrder, _ session: DownloadSession) throws -> SessionOrder {
+    guard [.answer, .retry].contains(order.verb), order.existing != nil, order.to == nil,
+      let task = try order.task.flatMap({ try session.ledger.task($0) })
+    else { return order }
+    var order = order
+    order.to = task.request.to
+    return order
   }
 
   private func answer(_ order: SessionOrder, _ task: Int64, _ session: DownloadSession) throws -> Bool {

@@ -62,7 +62,8 @@ extension Tarn {
       }
       if let mirror = TaskPlace(task.to)?.mirror {
         throw PassFailure(
-          .usage, code: TaskPlace.inMirror, TaskPlace.isInMirror(task.to, mirror), hint: TaskPlace.noMirror)
+          .folderUnusable, code: TaskPlace.inMirror, TaskPlace.isInMirror(task.to, mirror),
+          hint: TaskPlace.noMirror)
       }
     }
   }

@@ -52,7 +52,7 @@ package struct DiskSettings: SettingsReading {
     return SettingsFileAttributes(
       isRegular: status.st_mode & S_IFMT == S_IFREG, isDirectory: status.st_mode & S_IFMT == S_IFDIR,
       mode: UInt32(status.st_mode) & 0o7777,
-      isReadable: access(path, R_OK) == 0)
+      isReadable: access(path, R_OK) == 0, isEmpty: status.st_size == 0)
   }
 
   package func target(ofLink path: String) -> String? {

@@ -49,11 +49,15 @@ package struct SettingsFileAttributes: Sendable, Equatable {
   package var mode: UInt32
   /// True when this process may read the file.
   package var isReadable: Bool
+  package var isEmpty: Bool
 
-  package init(isRegular: Bool, isDirectory: Bool = false, mode: UInt32, isReadable: Bool) {
+  package init(
+    isRegular: Bool, isDirectory: Bool = false, mode: UInt32, isReadable: Bool, isEmpty: Bool = false
+  ) {
     self.isRegular = isRegular
     self.isDirectory = isDirectory
     self.mode = mode
     self.isReadable = isReadable
+    self.isEmpty = isEmpty
   }
 }

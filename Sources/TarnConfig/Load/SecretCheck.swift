@@ -50,6 +50,12 @@ struct SecretCheck {
         hint: "chmod 600 \(shown)")
     }
     guard attributes.isReadable else { return denied(found, shown, severity) }
+    // A jar of cookies may begin empty.
+    if attributes.isEmpty, name != PassOptions.Name.cookies.rawValue {
+      return found.problem(
+        .badValue, severity: .warning, "the file of '\(name)' is empty: \(shown)",
+        hint: "write the secret into it, or leave '\(name)' out")
+    }
     return name == PassOptions.Name.headerFile.rawValue ? malformed(found, path, shown) : nil
   }
 

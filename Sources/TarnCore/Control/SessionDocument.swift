@@ -100,7 +100,11 @@ package struct TaskDocument: Codable, Sendable, Equatable {
   /// Bytes per second.
   package var rate: UInt64?
 
-  package init(_ task: TaskRecord) { self.task = task }
+  package init(_ task: TaskRecord) {
+    self.task = task
+    // One that has begun again bears those of the file before.
+    if task.state != .finished { (self.task.bytes, self.task.digest) = (nil, nil) }
+  }
 }
 
 /// A page of session events, in their order.

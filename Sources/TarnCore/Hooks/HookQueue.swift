@@ -9,6 +9,8 @@ package struct HookQueue: Sendable {
     package var document: HookDocument
     /// The number of attempts that failed.
     package var attempts = 0
+    /// When the hook began to fail, in RFC 3339; `nil` while it works. A later process goes on with it.
+    fileprivate var failingSince: String?
   }
 
   package enum Result: Sendable, Equatable {
@@ -83,6 +85,14 @@ package struct HookQueue: Sendable {
   /// Continues with the items that an earlier process left.
   package init(_ items: [Item]) {
     for item in items.suffix(Self.most) { lines[item.hook, default: Line()].items.append(item) }
+    for (hook, line) in lines {
+      guard let first = line.items.first, let since = first.failingSince.flatMap({ Timestamp(rfc3339: $0) })
+      else { continue }
+      var health = Health()
+      (health.failures, health.since) = (max(1, first.attempts), since)
+      health.message = "an earlier process of the agent tried last"
+      lines[hook]?.health = health
+    }
   }
 
   /// All items, including those at work, which may not have been delivered.
@@ -154,6 +164,8 @@ package struct HookQueue: Sendable {
         return .gaveUp
       }
       lines[hook]?.items[0].attempts = attempts
+      let since = lines[hook]?.health.since?.rfc3339
+      lines[hook]?.items[0].failingSince = since
       let pause = Self.backOff.ceiling(attempts) * (1 + random) / 2
       let seconds = max(pause, Double(min(asked ?? 0, Self.mostAsked)))
       lines[hook]?.phase = .resting(until: now.monotonic + .bounded(seconds: seconds))

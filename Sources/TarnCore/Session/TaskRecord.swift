@@ -203,7 +203,9 @@ package struct SessionEvent: Codable, Sendable, Equatable {
     guard let task else { return }
     (self.task, url, path) = (task.number, task.request.url, task.path)
     (label, userInfo, group) = (task.request.label, task.request.userInfo, task.request.group)
-    (bytes, digest, reason, message) = (task.bytes, task.digest, task.code, task.message)
+    // A task that has begun again bears those of the file before.
+    if code == .finished { (bytes, digest) = (task.bytes, task.digest) }
+    (reason, message) = (task.code, task.message)
     nextAttempt = task.nextAttempt
     // An answer is about this attempt, and a running task bears the failure of the one before.
     if code == .response { (reason, message) = (nil, nil) }

@@ -237,15 +237,17 @@ package final class SessionFolder: Sendable {
     _ = from.use { tarn_unlink($0, cString(name)) }
   }
 
-  /// Begins a task with bytes that somebody else has fetched. Their file stays.
-  ///
-  /// - Parameter isStopped: asked for every MiB that is copied.
-  /// - Returns: the name of the partial file, and its size.
-  /// - Throws: why it cannot be done; then there is no partial file.
-  package func adopt(
-    _ file: String, for task: Int64, unless isStopped: () -> Bool
-  ) throws(FolderFailure) -> (name: String, bytes: UInt64) {
-    let directory = try required(task).directory
+  /// A file with bytes that somebody else has fetched, open to be read.
+  package struct EarlierFile {
+    fileprivate let descriptor: Descriptor
+
+    /// - Throws: why it cannot be read.
+    package init(_ path: String) throws(FolderFailure) {
+      descriptor = try SessionFolder.openEarlier(path)
+    }
+  }
+
+  private static func openEarlier(_ file: String) throws(FolderFailure) -> Descriptor {
     guard let place = TaskPlace(file), let leaf = place.name else {
       throw FolderFailure(.missing, "\(Printable.escape(file)) is no file")
     }
@@ -254,12 +256,24 @@ package final class SessionFolder: Sendable {
     guard try FileStat.of(source, file.utf8).kind == .regular else {
       throw FolderFailure(.other, "\(Printable.escape(file)) is not a regular file")
     }
+    return source
+  }
+
+  /// Begins a task with bytes that somebody else has fetched. Their file stays.
+  ///
+  /// - Parameter isStopped: asked for every MiB that is copied.
+  /// - Returns: the name of the partial file, and its size.
+  /// - Throws: why it cannot be done; then there is no partial file.
+  package func adopt(
+    _ file: EarlierFile, for task: Int64, unless isStopped: () -> Bool
+  ) throws(FolderFailure) -> (name: String, bytes: UInt64) {
+    let directory = try required(task).directory
     let staged = try makePartial(task)
     let name = staged.name
     staged.close()
     do throws(FolderFailure) {
       let copy = Descriptor(try kernel("open", name.utf8, directory.open(cString(name), O_RDWR)))
-      try copy.take(allOf: source, name.utf8, unless: isStopped)
+      try copy.take(allOf: file.descriptor, name.utf8, unless: isStopped)
       try copy.sync(name.utf8)
       return (name, try FileStat.of(copy, name.utf8).size)
     } catch {

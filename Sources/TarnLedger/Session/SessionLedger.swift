@@ -624,17 +624,26 @@ package final class SessionLedger: TransferLedger {
     if !leavesPartial { (record.directory, record.movedFrom) = (nil, nil) }
     let wish = record.wish
     let beginsAgain = wish?.isOfAnotherRequest == true
-    (record.state, record.wish) = (beginsAgain ? .queued : .finished, nil)
+    let life = record.life
+    (record.state, record.wish) = (.finished, nil)
     (record.file, record.origin) = (file, origin)
     (record.bytes, record.digest) = (file.size, digest)
     record.path = sources.withLock { $0 }.path(number) ?? record.path
     (record.code, record.message, record.nextAttempt, record.attempts) = (nil, nil, nil, 0)
-    if !beginsAgain { (record.life, record.ended) = (nil, now) }
-    if case .move(let to, let existing) = wish { record.move(to: to, existing) }
-    try connection.update(record)
-    if beginsAgain { return }
+    (record.life, record.ended) = (nil, now)
     var event = SessionEvent(.finished, time: now, of: record)
     event.response = try Self.response(number, connection)
+    // A file that is fetched again in its place is no end of the task. One that stays while the task goes elsewhere is told of.
+    var isTold = true
+    if beginsAgain {
+      (record.state, record.life, record.ended, isTold) = (.queued, life, nil, false)
+      if case .move(let to, let existing) = wish {
+        record.move(to: to, existing)
+        isTold = true
+      }
+    }
+    try connection.update(record)
+    guard isTold else { return }
     try append(event, connection)
     try tellEnds(of: [record], connection)
   }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -56,7 +57,8 @@ struct ExplainCommand: ParsableCommand {
       session.console.data(JSONText.document(ExplainReport(answer: answer, pathBytes: bytes)))
       return
     }
-    for line in ExplainText.lines(answer, now: session.now, style: session.style) {
+    let lines = ExplainText.lines(answer, now: session.now, style: session.style)
+    for line in session.sources.paths.completing(lines) {
       session.console.data(line)
     }
   }

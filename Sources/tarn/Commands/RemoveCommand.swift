@@ -85,11 +85,14 @@ struct RemoveCommand: ParsableCommand {
           ? "it has not read them again yet: tarn reload"
           : "it has settings of its own: put 'sudo' before the command, or become the agent's user")
     }
+    let isPath = name.contains("/") || session.tarn.isThere(name)
     let near = Spelling.nearest(name, loaded.places.map(\.name))
     throw PassFailure(
       .usage, code: "no-such-mirror", "the settings name no mirror \(word)",
       hint: near.map { "did you mean '\(Printable.escape($0))'?" }
-        ?? "to give up a mirror made by 'tarn sync': tarn forget \(word)")
+        ?? (isPath
+          ? "to give up a mirror made by 'tarn sync': tarn forget \(word)"
+          : "\(session.tarn.command("status")) lists the mirrors"))
   }
 
   /// Refuses the folder of a mirror that this user may not look into. It could not be forgotten either.
@@ -137,7 +140,9 @@ struct RemoveCommand: ParsableCommand {
     let hook = setting?.table.header ?? ""
     return PassFailure(
       .configuration, code: problem.code.rawValue, "\(origin): 'mirrors' of \(hook) names '\(name)'",
-      hint: "take '\(name)' out of it first, then: tarn remove \(ShellWord.quote(mirror))")
+      hint:
+        "take '\(name)' out of it first, or the whole hook if it is for no other mirror; then: tarn remove "
+        + ShellWord.quote(mirror))
   }
 
   private func refusal(_ file: MirrorDropIn, _ path: String, _ line: Int, _ reason: String) -> PassFailure {

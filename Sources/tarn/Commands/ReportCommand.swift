@@ -25,6 +25,12 @@ struct ReportCommand: ParsableCommand {
   @Flag(help: "Ask no server.") var offline = false
   @OptionGroup var common: CommonOptions<NoneShown>
 
+  func validate() throws {
+    if to == "-" {
+      throw ValidationError("--to: a file is expected; an archive is not written to standard output")
+    }
+  }
+
   func run() throws {
     let session = try Session(common)
     let stamp = String(session.now.rfc3339.prefix(19).filter { $0.isNumber || $0 == "T" })

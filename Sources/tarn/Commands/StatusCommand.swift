@@ -109,7 +109,7 @@ struct StatusCommand: ParsableCommand {
     let gone = reading.goneLines(style)
     if documents.count == 1 {
       let card = StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
-      return FittedLines.of(head + card + gone, width)
+      return FittedLines.of(session.sources.paths.completing(head + card + gone), width)
     }
     let lost = lost(documents, session)
     let table =
@@ -117,7 +117,7 @@ struct StatusCommand: ParsableCommand {
       ? [] : StatusText.table(documents, now: now, style: style, width: width, explained: lost)
     // With -v the options of each mirror are shown, so that nobody has to guess whether it deletes.
     let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
-    return FittedLines.of(head + table, width) + options
+    return FittedLines.of(session.sources.paths.completing(head + table), width) + options
       + FittedLines.of(lostLines(lost, session) + gone, width)
   }
 
@@ -153,7 +153,7 @@ struct StatusCommand: ParsableCommand {
       label: reading.isOwnAgent ? "agent:" : isSystem ? "other agent:" : "system's agent:")
     guard !reading.isOwnAgent, reading.documents.contains(where: { session.configured($0.name) != nil })
     else { return lines }
-    let start = SettingsChange.start(isSystem: isSystem)
+    let start = SettingsChange.start(session.sources.paths)
     return lines + [session.style.paint("agent:", .warning) + " yours does not run: \(start)"]
   }
 

@@ -393,8 +393,8 @@ struct LimitCommand: ParsableCommand {
         tarn limit off
         tarn limit settings      back to the settings
 
-      The limit holds until the timetable of the settings reaches its next row, the settings change, or the agent \
-      ends. To limit a single mirror, use limit-rate in its settings. 'tarn sync --limit-rate' limits one that no \
+      The limit holds until the timetable of the settings reaches its next row, [limits] of the settings changes, or \
+      the agent ends. To limit a single mirror, use limit-rate in its settings. 'tarn sync --limit-rate' limits one that no \
       agent keeps.
       """)
   @OptionGroup var common: CommonOptions<NoneShown>

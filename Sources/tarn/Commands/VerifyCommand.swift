@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -64,7 +65,7 @@ struct VerifyCommand: ParsableCommand {
       let mirror = ShellWord.quote(word)
       let lines = VerifySummary.lines(
         report, mirror: mirror, configured: name, repairs: repairs, style: session.style)
-      for line in lines { session.console.data(line) }
+      for line in session.sources.paths.completing(lines) { session.console.data(line) }
     }
   }
 }

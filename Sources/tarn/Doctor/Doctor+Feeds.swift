@@ -93,16 +93,25 @@ extension Doctor {
         Finding(
           .problem, .feed, of: patient.name,
           "\(origin) asks for a password, or rejects it (\(head.status))",
-          mend: "tarn config show \(name); set netrc-file or header-file"))
+          mend: rejected(patient, name)))
     default:
       findings.append(
         isFine
           ? Finding(.ok, .feed, of: patient.name, "\(origin) answers")
           : Finding(
             .problem, .feed, of: patient.name, "\(origin) answers with status \(head.status)",
-            mend: "tarn plan \(name)"))
+            mend: session.sources.paths.command("plan \(name)")))
     }
     return findings
+  }
+
+  /// What mends an answer that asks for a password: the settings may give one already.
+  private func rejected(_ patient: Patient, _ name: String) -> String {
+    let options = patient.settings?.options
+    let given = [PassOptions.Name.netrcFile, .headerFile].first { options?.last($0) != nil }
+    let look = session.sources.paths.command("config show \(name)")
+    guard let given else { return "\(look); set netrc-file or header-file" }
+    return "correct the file that \(given.rawValue) names: \(look)"
   }
 
   private func refused(_ failure: DownloadFailure, _ patient: Patient, _ origin: String) -> Finding {

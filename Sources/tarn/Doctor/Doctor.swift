@@ -132,14 +132,16 @@ struct Doctor {
       return [
         Finding(
           .warning, .agent, "the agent of these settings does not run; \(other), and follows none of them",
-          mend: SettingsChange.start(isSystem: isSystem))
+          mend: SettingsChange.start(session.sources.paths))
       ]
     }
     guard let status, let agent = status.agent else {
-      let start = SettingsChange.start(isSystem: isSystem)
+      let start = SettingsChange.start(session.sources.paths)
       return [
         AgentLink.wasSilent.withLock { $0 }
-          ? Finding(.problem, .agent, "it does not answer", mend: "tarn status; its log may say more")
+          ? Finding(
+            .problem, .agent, "it does not answer",
+            mend: "\(session.sources.paths.command("status")); its log may say more")
           : Finding(.warning, .agent, "none runs, so no mirror is kept current on schedule", mend: start)
       ]
     }

@@ -200,7 +200,7 @@ enum StatusText {
     }
     page.next = Array(next.prefix(mostNext))
     let more = next.count - page.next.count
-    if more > 0 { page.next.append("next: and \(Numbers.grouped(more)) more: tarn status MIRROR says each") }
+    if more > 0 { page.next.append("next: and \(Numbers.grouped(more)) more: tarn status MIRROR") }
     return page
   }
 

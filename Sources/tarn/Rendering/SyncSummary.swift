@@ -85,18 +85,19 @@ enum SyncSummary {
     if counts.hasChanges, lacksList(report) {
       notes.append("  the list itself is not kept in the mirror, because its address has a query")
     }
-    if !report.manifest.isWindow, let options = report.options {
-      let idle = [PassOptions.Name.keep, .maxAge, .template].filter { name in
-        options.last(name).map { !["all", "off"].contains($0) } ?? false
-      }
-      if !idle.isEmpty {
-        let words = idle.map { "--\($0.rawValue)" }.joined(separator: " and ")
-        notes.append(
-          "  \(words): for RSS, Atom and JSON Feed only; of this \(report.manifest.format) every file is taken"
-        )
-      }
-    }
+    if let options = report.options, let note = idleOptions(options, report) { notes.append("  \(note)") }
     return notes + doubt(report)
+  }
+
+  /// The options that do nothing with a feed of this format; `nil` when there are none.
+  static func idleOptions(_ options: PassOptions, _ report: PassReport) -> String? {
+    guard !report.manifest.isWindow else { return nil }
+    let idle = [PassOptions.Name.keep, .maxAge, .template].filter { name in
+      options.last(name).map { !["all", "off"].contains($0) } ?? false
+    }
+    guard !idle.isEmpty else { return nil }
+    let words = idle.map { "--\($0.rawValue)" }.joined(separator: " and ")
+    return "\(words): for RSS, Atom and JSON Feed only; of this \(report.manifest.format) every file is taken"
   }
 
   private static func lacksList(_ report: PassReport) -> Bool {

@@ -1,4 +1,5 @@
 import TarnAgent
+import TarnConfig
 import TarnControl
 import TarnCore
 import TarnEngine
@@ -264,7 +265,8 @@ struct AgentSync {
         session.console.data(line)
       }
       if status == .partial {
-        for text in StatusText.card(document, now: session.now, style: session.style).dropFirst() {
+        let card = StatusText.card(document, now: session.now, style: session.style)
+        for text in session.sources.paths.completing(card).dropFirst() {
           session.console.data(text)
         }
       }

@@ -238,7 +238,8 @@ struct MirrorAdding {
       let rest =
         "nothing was written"
         + (isLasting ? "" : "; 'tarn add --no-check' adds the mirror without reading the feed")
-      failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest
+      let hint = failure.hint.map { $0.replacing("; nothing was changed", with: "") }
+      failure.hint = hint.map { "\($0); \(rest)" } ?? rest
     default: break
     }
     return failure
@@ -311,6 +312,9 @@ struct AddReport: Encodable {
 
   /// True when the feed's rules leave older files out, and nothing deletes those that are there.
   private var leavesOldFiles = false
+  /// What is said of options that do nothing with the feed's format.
+  private var idleOptions: String?
+  private let options: PassOptions
   /// The number of files whose size the feed does not tell.
   private var unknownSizes = 0
 
@@ -319,6 +323,7 @@ struct AddReport: Encodable {
   }
 
   init(_ mirror: MirrorSettings, file: String, rhythm: (name: String, text: String)?) {
+    options = mirror.options
     leavesOldFiles =
       (mirror.options.last(.keep) ?? mirror.options.last(.maxAge)) != nil
       && !mirror.options.isOn(.delete)
@@ -332,6 +337,7 @@ struct AddReport: Encodable {
   mutating func read(_ report: PassReport) {
     (files, bytes) = (report.counts.wanted, report.bytes.wanted)
     unknownSizes = report.bytes.unknownSizes
+    idleOptions = SyncSummary.idleOptions(options, report)
   }
 
   /// The lines for people.
@@ -347,7 +353,9 @@ struct AddReport: Encodable {
         !size.isEmpty && unknownSizes > 0 ? " and \(Numbers.grouped(unknownSizes)) of unknown size" : ""
       lines.append("  the feed names \(Numbers.count(files, "file"))\(size)\(unknown)")
     }
-    if leavesOldFiles {
+    if let idleOptions {
+      lines.append("  \(idleOptions)")
+    } else if leavesOldFiles {
       lines.append("  older files stay in the folder; for them to go as well: --delete")
     }
     switch agent {

@@ -1,4 +1,5 @@
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -95,7 +96,7 @@ struct PlanRun {
       let lines = PlanText.summary(
         report, kinds: kinds, targets: targets, mirror: ShellWord.quote(SyncRun.called(request)),
         style: session.style)
-      for line in lines {
+      for line in session.sources.paths.completing(lines) {
         session.console.data(line)
       }
     }

@@ -85,9 +85,13 @@ struct SettingsChange {
   }
 
   /// The command that starts the agent of these settings.
-  var start: String { Self.start(isSystem: isSystem) }
+  var start: String { Self.start(session.sources.paths) }
 
-  static func start(isSystem: Bool) -> String {
+  /// Returns the command that starts the agent of these settings.
+  static func start(_ paths: SettingsPaths) -> String {
+    let isSystem = paths.instance == .system
+    // A unit reads the settings that are in their usual places.
+    guard paths.file == nil else { return paths.command("agent") }
     let directories = ["/etc/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd", "/lib/systemd"]
     let unit = isSystem ? "system/tarn.service" : "user/tarn.service"
     guard access("/run/systemd/system", F_OK) == 0,

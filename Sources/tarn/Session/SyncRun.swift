@@ -112,7 +112,8 @@ struct SyncRun {
     if session.isQuiet, report.isInSync { return }
     let mirror = ShellWord.quote(isOnlyOne ? request.folder : Self.called(request))
     let place = isOnlyOne ? "" : "\(mirror): "
-    let lines = SyncSummary.lines(report, mirror: mirror, style: session.style)
+    let lines = session.sources.paths.completing(
+      SyncSummary.lines(report, mirror: mirror, style: session.style))
     for (index, line) in lines.enumerated() { session.console.data(index == 0 ? place + line : line) }
   }
 }
