@@ -240,6 +240,9 @@ extension Tarn {
     return lstat(absolute(path), &status) == 0
   }
 
+  /// True when something other than a folder is there.
+  package func isFile(_ path: String) -> Bool { isThere(path) && !TextFile.isDirectory(absolute(path)) }
+
   /// True when nothing is there, or an empty folder.
   func isGone(_ path: String) -> Bool { [.missing, .empty].contains(look(path)) }
 

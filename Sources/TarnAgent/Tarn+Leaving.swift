@@ -83,10 +83,10 @@ extension Tarn {
     if foreign > 0 { throw foreignTrash(home, foreign, hint: Self.emptying(folder)) }
   }
 
-  /// True when a mirror of this user was there, and nothing is there now.
+  /// True when a mirror of this user was there, and nothing is there now, or what is no folder.
   package func isLost(_ folder: String) -> Bool {
     let path = absolute(folder)
-    return wasMirror(path) && (try? inspect(path, state: nil)) == .missing
+    return wasMirror(path) && [.missing, .notDirectory].contains(try? inspect(path, state: nil))
   }
 
   /// True when a mirror of this user was there, and its folder is gone or empty.

@@ -102,7 +102,10 @@ enum Main {
 extension Suggestion.Unknown {
   var failure: PassFailure {
     let word = Printable.escape(word)
-    let meant = suggestion.map { "did you mean '\($0.hasPrefix("tarn ") ? $0 : "\(command) \($0)")'?" }
+    let meant = suggestion.map { suggestion in
+      if suggestion.hasPrefix("man ") { return "a manual page is about that: \(suggestion)" }
+      return "did you mean '\(suggestion.hasPrefix("tarn ") ? suggestion : "\(command) \(suggestion)")'?"
+    }
     return PassFailure(
       .usage, code: "unknown-command", "'\(word)' is not a command of \(command)",
       hint: meant ?? "'\(command) --help' lists the commands")

@@ -18,12 +18,20 @@ enum Suggestion {
     "gc": "trash empty",
     "log": "events", "logs": "events", "history": "events", "journal": "events", "tail": "events --follow",
     "start": "agent", "daemon": "agent", "serve": "agent", "server": "agent", "service": "agent",
+    "enable": "resume", "disable": "pause", "purge": "trash empty", "validate": "config check",
     "stop": "pause --all", "kill": "cancel", "abort": "cancel", "unpause": "resume", "continue": "resume",
     "throttle": "limit", "rate": "limit", "bwlimit": "limit", "priority": "prioritize",
     "settings": "config show", "options": "config show", "set": "config", "unset": "config unset",
     "timer": "schedule", "cron": "schedule", "completions": "completion bash",
     "complete": "completion bash", "diagnose": "doctor", "health": "doctor", "bugreport": "report",
     "support": "report", "bundle": "report", "version": "--version",
+  ]
+
+  /// What is no command and has a manual page.
+  private static let pages = [
+    "hook": "tarn-hooks", "hooks": "tarn-hooks", "webhook": "tarn-hooks", "notify": "tarn-hooks",
+    "metrics": "tarn-metrics", "prometheus": "tarn-metrics", "formats": "7 tarn-feeds",
+    "manifest": "tarn-manifest", "toml": "tarn.toml",
   ]
 
   /// The words below a command that has subcommands.
@@ -86,6 +94,7 @@ enum Suggestion {
     let word = word.lowercased()
     let words = path == "tarn" ? otherWords : wordsBelow[path] ?? [:]
     if let known = words[word] { return known }
+    if path == "tarn", let page = pages[word] { return "man \(page)" }
     return Spelling.nearest(word, names)
   }
 }

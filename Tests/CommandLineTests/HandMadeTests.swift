@@ -78,6 +78,40 @@ import Testing
     #expect(shown.contains("missing.txt"), "\(shown)")
   }
 
+  /// By whatever word a mirror of the settings is meant, its settings count, and not what an earlier pass had.
+  @Test(arguments: ["m", "./m", ".", "/"]) func aMirrorOfTheSettingsIsOneByItsFolder(_ word: String) throws {
+    defer { end() }
+    func settle(_ lines: String) throws {
+      try write(
+        "[mirror.n]\nfeed = \"\(place.path)/feed/SHA256SUMS\"\nfolder = \"\(place.path)/m\"\n" + lines,
+        "tarn.toml")
+    }
+    let words = word == "/" ? [place.path + "/m"] : word == "." ? [] : [word]
+    func mirror(_ command: String, _ options: String...) throws -> TarnBinary.Result {
+      try TarnBinary.run(
+        [command] + options + words + ["--config", place.path + "/tarn.toml"],
+        environment: ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"],
+        in: place.appendingPathComponent(word == "." ? "m" : ""))
+    }
+    let list = try String(contentsOf: place.appendingPathComponent("feed/SHA256SUMS"), encoding: .utf8)
+    // SHA-256 of "two\n".
+    let digest = "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a"
+    try write("two\n", "feed/b.txt")
+    try write("\(list)\(digest)  b.txt\n", "feed/SHA256SUMS")
+    try settle("delete = true\n")
+    #expect(try tarn("sync", "--config", "tarn.toml", "n").status == 0)
+    try write(list, "feed/SHA256SUMS")
+    try settle("")
+    #expect(try !mirror("plan").output.contains("delete"))
+    let sync = try mirror("sync")
+    #expect(sync.status == 0 && sync.output.contains("no longer in the feed"), "\(sync)")
+    #expect(try mirror("sync", "--exclude", "*").status == 0, "an option holds for that pass only")
+    let status = try tarn("status", "-v", "--config", "tarn.toml", "n").output
+    #expect(status.contains("none in its settings"), "\(status)")
+    try settle("delete = true\n")
+    #expect(try mirror("sync", "--delete-limit", "off").output.contains("moved to the trash"))
+  }
+
   /// A mirror of that name may stand in other settings, too, and the next command must not mean that one.
   @Test func theNextCommandIsForTheSameSettings() throws {
     defer { end() }
@@ -260,7 +294,8 @@ import Testing
     #expect(try tarn("explain", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     #expect(try tarn("explain", ".", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     for (words, said) in [
-      (["m"], "tarn explain m PATH"), (["m", "/tmp/x"], "within that folder, such as x"),
+      (["m"], "tarn explain m PATH"), (["m/a.txt", "m/b.txt"], "one path is expected"),
+      (["m", "/tmp/x"], "within that folder, such as x"),
       (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
     ] {
       let outcome = try TarnBinary.run(
@@ -355,6 +390,12 @@ import Testing
     #expect(try !tarn("status").output.contains("gone"))
     #expect(try tarn("forget", "--gone").output.hasPrefix("nothing to forget"))
     #expect(exists("m/.tarn"))
+    // A file in its place is no folder either.
+    try FileManager.default.removeItem(at: place.appendingPathComponent("m"))
+    try write("a file", "m")
+    let replaced = try tarn("status").output
+    #expect(replaced.contains("if it is gone for good: tarn forget \(place.path)/m"), "\(replaced)")
+    #expect(try tarn("forget", "--gone").output == "forgot \(place.path)/m\n" && exists("m"))
     for wrong in [[], ["--gone", "m"]] { #expect(try TarnBinary.run(["forget"] + wrong).status == 64) }
   }
 

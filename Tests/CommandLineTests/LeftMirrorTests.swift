@@ -43,7 +43,7 @@ import Testing
     let nagios = try check("--format", "nagios")
     #expect(nagios.hasPrefix("TARN OK") && nagios.contains(Self.leftOut), "\(nagios)")
     let next =
-      "next: tarn forget \(folder), which the settings no longer name; or to keep it: tarn sync \(folder)\n"
+      "next: tarn forget \(folder); or, to keep what the settings no longer name: tarn sync \(folder)\n"
     let table = try place.tarn("status").output
     #expect(table.contains("in sync, left out") && table.contains(next), "\(table)")
     #expect(try place.tarn("status", "-q").output.contains(folder))

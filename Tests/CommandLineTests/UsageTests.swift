@@ -71,6 +71,7 @@ import Testing
       ("complet", "completion"), ("bugreport", "report"), ("docter", "doctor"), ("ls", "status"),
       ("logs", "events"),
       ("subscribe", "add FEED FOLDER"), ("ad", "add"), ("remov", "remove"), ("inti", "init"),
+      ("hooks", "man tarn-hooks"), ("metrics", "man tarn-metrics"), ("formats", "man 7 tarn-feeds"),
       ("xyz", nil),
     ] as [(String, String?)]) func suggestions(_ word: String, _ meant: String?)
   {
@@ -135,6 +136,14 @@ import Testing
     let hint = "options follow the command: \(meant)"
     let isJSON = arguments.contains("--json")
     #expect(result.messages.contains(isJSON ? hint : "hint: \(hint)\n"), "\(result)")
+  }
+
+  /// Who looks for what is no command finds its page.
+  @Test func whatIsNoCommandMayHaveAPage() throws {
+    for words in [["metrics"], ["help", "metrics"]] {
+      let messages = try TarnBinary.run(words).messages
+      #expect(messages.contains("hint: a manual page is about that: man tarn-metrics"), "\(messages)")
+    }
   }
 
   /// A whole line is meant as it is.

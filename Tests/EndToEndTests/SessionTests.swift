@@ -218,6 +218,9 @@ struct SessionTests {
     try house.place.write(whole, to: "whole.json")
     let refused = try house.tarn("session", "set", "--settings", house.place.path + "/whole.json", "s")
     #expect(refused.status == 78 && refused.errors.contains("under 'settings'"), "\(refused)")
+    try house.place.write("{\"transfers\":99}", to: "much.json")
+    let much = try house.tarn("session", "set", "--settings", house.place.path + "/much.json", "s")
+    #expect(much.status == 78 && much.errors.contains("much.json: "), "\(much)")
   }
 
   @Test func withoutAnAgentItIsRefused() throws {

@@ -34,6 +34,13 @@ import Testing
     #expect(try all(query, limit: limit) == ["a10", "b20", "a30", "b30", "b40", "a50", "b60"])
   }
 
+  /// The names in it are escaped already. Nothing else gets to a terminal as it is.
+  @Test func whatIsEscapedIsNotEscapedAgain() throws {
+    let event = Event(
+      when: try #require(Timestamp(seconds: 1)), code: "refused", detail: "tab\\tx: a\u{1B}[31m")
+    #expect(EventDocument(event, mirror: "m", cursor: "").detail == "tab\\tx: a\\x1b[31m")
+  }
+
   @Test func eachEventsOwnCursorGoesOnAfterIt() throws {
     let query = EventsQuery([try journal("a", [10, 30]), try journal("b", [20, 40])])
     let page = query.page(after: EventCursor(), limit: 10)

@@ -490,6 +490,57 @@ import Testing
     }
   }
 
+  /// Where the feed counted far more bytes, a page or an error is told by its first bytes, whatever the server calls it.
+  @Test(arguments: [nil, "application/octet-stream", "text/html"])
+  func aPageFarBelowTheLengthOfTheFeedIsNoFile(_ type: String?) throws {
+    let binary = "application/octet-stream"
+    for (name, declared, body) in [
+      ("a.dat", binary, Self.page), ("a.dat", binary, "{\"error\":\"expired\"}"),
+      ("a.csv", "text/csv", Self.page),
+      ("a.csv", "text/csv", "{\"error\":\"expired\"}"), ("a.txt", "text/plain", Self.page),
+      ("a.stl", "model/stl", "{\"error\":\"expired\"}"),
+    ] {
+      let world = world()
+      add(world, name, ContentHint(mediaType: declared.bytes, length: 51_200_000))
+      world.server.answer(World.host + name, answer(body.bytes, type))
+      let problems = try world.run().problems
+      #expect(
+        problems.map(\.code) == ["content-mismatch"] && world.files.isEmpty, "\(name) \(body) \(problems)")
+    }
+    // An NZB, or a page of any ending, has the length of what it leads to.
+    for (name, declared, body) in [
+      ("a.nzb", "application/x-nzb", "<?xml version=\"1.0\"?><nzb/>"), ("a.html", "text/html", Self.page),
+      ("a.json", "application/json", "{\"a\":1}"), ("a.txt", "text/plain", "a short text"),
+    ] {
+      let world = world()
+      add(world, name, ContentHint(mediaType: declared.bytes, length: 51_200_000))
+      world.server.answer(World.host + name, answer(body.bytes, "text/html" == declared ? declared : nil))
+      #expect(try world.run().isInSync, "\(name)")
+    }
+  }
+
+  /// Signatures and keys are small, and errors are smaller. A text by its name is no page.
+  @Test func anEarlierKeyOrTextOutlivesAnError() throws {
+    let json = "{\"message\":\"rate limit\"}".bytes
+    for (name, before, body, type) in [
+      ("x.tar.gz.sig", Self.blob, [], nil), ("x.tar.gz.sig", Self.blob, json, "application/json"),
+      ("keyring.gpg", Self.blob, json, "application/json"), ("KEYS", Self.blob, [], nil),
+      ("x.yaml", Self.blob, json, "application/json"), ("KEYS", "a key".bytes, Self.page.bytes, "text/html"),
+      ("x.pem", "a key".bytes, Self.page.bytes, "text/html"),
+      ("notes.txt", "a text".bytes, Self.page.bytes, "text/html"),
+    ] as [(String, [UInt8], [UInt8], String?)] {
+      let world = world()
+      add(world, name, listing: "1")
+      world.server.answer(World.host + name, answer(before, nil))
+      #expect(try world.run().isInSync, "\(name)")
+      add(world, name, listing: "2")
+      world.server.answer(World.host + name, answer(body, type))
+      let problems = try world.run().problems
+      #expect(problems.map(\.code) == ["content-mismatch"], "\(name) \(problems)")
+      #expect(world.files[name]?.utf8.count == String(decoding: before, as: UTF8.self).utf8.count, "\(name)")
+    }
+  }
+
   /// What somebody else wrote in its place tells nothing of the file.
   @Test func aTextReplacesTheEditOfAUser() throws {
     let world = world()

@@ -129,7 +129,8 @@ import Testing
     login.honoursRanges = false
     world.server.answer(Self.url, login)
     #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
-    #expect(world.server.requests.map(\.offset) == [1 << 20])
+    // A page in the place of a part tells nothing of the whole, which is asked for once.
+    #expect(world.server.requests.map(\.offset) == [1 << 20, 0])
     world.server.put(Self.url, text.bytes, etag: "\"1\"")
     #expect(try world.run().isInSync)
     #expect(world.server.requests.map(\.offset) == [1 << 20])
@@ -216,6 +217,30 @@ import Testing
     #expect(try world.run().isInSync)
     #expect(world.text("a") == Self.text)
     #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+  }
+
+  /// Something between here and the server does not know such requests, and answers with a page of its own, or with nothing.
+  @Test(arguments: [
+    ("<html>Request Rejected</html>", "text/html"), ("{\"error\": \"range\"}", "application/json"),
+    ("", "text/html"),
+    ("", nil),
+  ])
+  func aPageInPlaceOfARangeIsAskedForWithoutOne(_ body: String, _ type: String?) throws {
+    let audio = "ID3\u{4}\u{0}" + String(repeating: "0123456789abcdef", count: 600)
+    for name in ["a.mp3", "a.iso", "a.bin"] {
+      let world = World()
+      world.rushes = true
+      world.add(Entry(path: name.path, sources: [Source(url: World.host + name)], listing: "1".bytes))
+      var page = FakeAnswer(body: body.bytes)
+      page.contentType = type
+      var whole = FakeAnswer(etag: "\"1\"", body: audio.bytes)
+      whole.contentType = "application/octet-stream"
+      world.server.answer(World.host + name, whole)
+      world.server.script(World.host + name, [Server.broken(audio, after: 2000, etag: "\"1\""), page])
+      let report = try world.run()
+      #expect(report.isInSync && world.text(name) == audio, "\(name): \(report.problems)")
+      #expect(world.server.requests.map(\.offset) == [0, 2000, 0], "\(name)")
+    }
   }
 
   /// Left by a process that was killed.

@@ -305,6 +305,11 @@ import Testing
     #expect(parse("\(Self.sha256)  \(Self.sha1)\n").names == [Self.sha1])
   }
 
+  /// As sha256sum reads it: the star says that the file was read as bytes.
+  @Test func aStarBehindATabIsNoPartOfTheName() {
+    #expect(parse("\(Self.sha256)\t*a.iso\n\(Self.sha256)\tb.iso\n").names == ["a.iso", "b.iso"])
+  }
+
   @Test func readsTabsSizesAndKinds() {
     let text = """
       \(Self.sha256)\ttab

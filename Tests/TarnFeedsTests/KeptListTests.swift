@@ -39,6 +39,11 @@ import Testing
     }
   }
 
+  /// Its files would not lie beside it.
+  @Test func aListWithASlashInItsNameIsNotKept() {
+    #expect(read(Self.list(["z"]), url: "https://h/pub/a%2fSHA256SUMS").names == ["z"])
+  }
+
   @Test func whatItSaysOfItselfDoesNotCount() {
     let outcome = read(Self.list(["SHA256SUMS", "./SHA256SUMS", "z"]))
     #expect(outcome.names == ["SHA256SUMS", "z"] && outcome.refused.isEmpty)

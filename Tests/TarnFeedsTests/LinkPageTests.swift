@@ -69,6 +69,15 @@ import Testing
     #expect(Self.read("<html></html>", place: "sub").failure == nil)
   }
 
+  /// A link that lacks its slash leads to a directory that another one names, whichever comes first.
+  @Test func aDirectoryIsNamedWithAndWithoutItsSlash() {
+    for links in [["dir", "dir/"], ["dir/", "dir"]] {
+      let page = "<html>" + (links + ["z.iso"]).map { "<a href=\"\($0)\">x</a>" }.joined()
+      let outcome = Self.read(page)
+      #expect(outcome.names == ["z.iso"] && outcome.items.count == 2 && outcome.refused.isEmpty, "\(outcome)")
+    }
+  }
+
   /// The first of them counts; `below` is still what is below the page.
   @Test func followsTheBaseOfThePage() {
     let page =

@@ -137,8 +137,9 @@ extension Agent {
   ) -> AgentDocument.Trouble {
     let hint: String? =
       switch number {
-      case ENOENT: "make the directory, and let the agent's user write there"
-      case EACCES, EPERM: "let the agent's user write there: ls -ld \(ShellWord.quote(directory))"
+      case ENOENT: "make the directory: sudo install -d -o \(geteuid()) \(ShellWord.quote(directory))"
+      case EACCES, EPERM:
+        "let the agent's user write there: sudo setfacl -m u:\(geteuid()):rwx \(ShellWord.quote(directory))"
       case EROFS:
         "a unit writes only where ReadWritePaths= lets it: systemctl edit tarn, then restart it"
       default: nil

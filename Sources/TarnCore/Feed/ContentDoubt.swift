@@ -145,6 +145,22 @@ package struct ContentDoubt: Sendable {
     return ending != "xml" || Self.mediaType(contentType) == "text/html"
   }
 
+  /// Returns whether a page or an error came, by its first bytes, where neither the name nor the type stands for such a text.
+  private func isForeignAnswer(_ came: Opening, isTiny: Bool) -> Bool {
+    switch declared {
+    case .nothing, .other: break
+    case .text where Self.lineEndings.contains(ending): break
+    case .text, .digest, .signature, .media, .binary: return false
+    }
+    let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    guard !Self.madeEndings.contains(ending),
+      !Self.isOfText(type) || ["text/plain", "text/csv"].contains(type)
+    else {
+      return false
+    }
+    return came.isPage || came.isErrorDocument || came.isJSON && isTiny
+  }
+
   /// Returns whether feed and server name the same type, and it says something.
   private func isAgreed(_ contentType: String?) -> Bool {
     let type = Self.mediaType(contentType)
@@ -249,6 +265,7 @@ package struct ContentDoubt: Sendable {
     }
     guard !isWantedDrawing(came, contentType) else { return nil }
     if isForeignPage(came, contentType) { return Self.mismatch(contentType, as: came) }
+    if isShort, isForeignAnswer(came, isTiny: isTiny) { return tooShort(size, came, contentType) }
     // This holds whatever the body begins with.
     if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     if isTiny, !opening.isEmpty, let few = doubt(ofFew: size, opening, contentType) { return few }
@@ -351,20 +368,40 @@ package struct ContentDoubt: Sendable {
     replacing size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?,
     _ before: () -> [UInt8]?
   ) -> String? {
-    guard let earlier, size < earlier, size != hint.length, hint.sizes == nil else { return nil }
+    guard let earlier, size != hint.length, hint.sizes == nil else { return nil }
     switch declared {
-    case .other, .nothing: break
-    case .media, .binary, .digest, .signature, .text: return nil
+    case .other, .nothing, .digest, .signature, .text: break
+    case .media, .binary: return nil
     }
     let came = Opening(opening)
+    if isNamedAsNoPage, came.isPage, Self.isHTML(contentType),
+      before().map({ !$0.isEmpty && !Opening($0).isMarkup }) == true
+    {
+      return replaced("\(Self.came(contentType, isText: true)) came in the place of what is no page")
+    }
+    guard size < earlier else { return nil }
     let mayBeFile = hasMagic(came) || came.kind != nil || isWantedDrawing(came, contentType)
     guard size == 0 || !opening.isEmpty && came.isText && !mayBeFile else { return nil }
     guard before().map({ !Opening($0).isText }) ?? isNamedBinary else { return nil }
     let what = size == 0 ? "nothing" : Self.came(contentType, isText: true)
     let why =
       "\(what) (\(Units.count(size, "byte"))) came in the place of \(Units.count(earlier, "byte")) that are no text"
-    // What is deleted in a window stays deleted.
-    return isEnclosure ? why : "\(why); delete the local file, and the next pass takes what comes"
+    return replaced(why)
+  }
+
+  /// True for a name that stands for a text of another kind. A page may have any other ending.
+  private var isNamedAsNoPage: Bool {
+    guard !isEnclosure, !Self.madeEndings.contains(ending) else { return false }
+    return switch declared {
+    case .digest, .signature, .text: true
+    case .other, .nothing: Self.besideEndings.contains(ending)
+    case .media, .binary: false
+    }
+  }
+
+  /// Adds how to get what comes nevertheless. What is deleted in a window stays deleted.
+  private func replaced(_ why: String) -> String {
+    isEnclosure ? why : "\(why); delete the local file, and the next pass takes what comes"
   }
 
   /// Returns whether it is a drawing in SVG, which a recording or a document never is.
@@ -414,8 +451,10 @@ package struct ContentDoubt: Sendable {
     ending == "pdf" || hint.mediaType?.elementsEqual("application/pdf".utf8) == true
   }
 
-  private func tooShort(_ size: UInt64) -> String {
-    "\(Units.count(size, "byte")) came where the feed says \(Units.count(hint.length ?? 0, "byte"))"
+  private func tooShort(_ size: UInt64, _ came: Opening? = nil, _ contentType: String? = nil) -> String {
+    let what = came.map { "\(Self.came(contentType, as: $0)) of " } ?? ""
+    return
+      "\(what)\(Units.count(size, "byte")) came where the feed says \(Units.count(hint.length ?? 0, "byte"))"
   }
 
   /// Returns whether the kind found fits what is declared: a picture that says not to link to it does not fit a recording.
@@ -607,6 +646,9 @@ extension ContentDoubt {
     "kml", "svg", "csv", "tsv", "log", "nfo", "mht", "hta", "m3u", "m3u8", "pls", "sh", "conf", "ini", "toml",
     "yaml", "yml", "css", "js",
   ]
+
+  /// The endings of texts in lines, which are neither markup nor JSON.
+  private static let lineEndings: Set<String> = ["txt", "text", "csv", "tsv", "log"]
 
   /// Returns whether the name is like `README`.
   private static func isNamedAsText(_ entry: Entry) -> Bool {

@@ -92,7 +92,9 @@ package enum ResumeLadder {
         return .nextRung
       }
       // The body is a part that is not declared as one, or it may be a part.
-      let isPart = isShort || isTail(head.contentLength, head, known) || mayBePart(head, known, url: url)
+      let isEmpty = head.contentLength == 0 && known.total ?? 0 > 0
+      let isPart =
+        isShort || isEmpty || isTail(head.contentLength, head, known) || mayBePart(head, known, url: url)
       return isPart ? .askFromZero : .takeFromZero
     case 206:
       guard rung != .fromZero, let known else { return head.isWholeFile ? .takeFromZero : .askFromZero }

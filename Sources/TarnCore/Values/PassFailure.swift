@@ -83,7 +83,7 @@ extension PassFailure {
     switch code {
     case "feed-not-readable": "check its path, and whether this user may read it"
     case "feed-empty":
-      "look at its address; it may be written just now: try again later; to give the mirror up: tarn forget FOLDER"
+      "look at its address; it may be written just now: try again later; 'tarn forget' gives the mirror up"
     case "feed-too-many-entries": "make several lists of it, and a mirror of each"
     case "feed-not-recognised": "look at what is at its address"
     case "opml-not-recognised": "give the OPML file that a program for podcasts or news exports"

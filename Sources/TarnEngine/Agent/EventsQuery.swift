@@ -152,6 +152,6 @@ extension EventDocument {
       pathBytes = name.printable.utf8.elementsEqual(name.bytes) ? nil : Base64.encode(name.bytes)
     }
     bytes = event.bytes
-    detail = event.detail.isEmpty ? nil : Printable.escape(event.detail)
+    detail = event.detail.isEmpty ? nil : Message.safe(event.detail)
   }
 }

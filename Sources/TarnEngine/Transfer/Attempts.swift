@@ -309,7 +309,11 @@ struct Attempts {
   ) -> Step {
     switch failure.code {
     // The bytes of an earlier attempt are unchanged.
-    case .contentMismatch where kept != nil: break
+    case .contentMismatch where kept != nil:
+      // Something between here and the server may answer such requests with a page of its own.
+      if rung != .fromZero {
+        return askForTheWhole(told("answers the request for the rest of the file with something else"))
+      }
     case .digestMismatch, .sizeMismatch, .contentMismatch:
       discard()
       // It included bytes of an earlier attempt, which may be the wrong ones.

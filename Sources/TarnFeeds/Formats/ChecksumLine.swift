@@ -149,6 +149,7 @@ enum ChecksumLine: Equatable {
     if gap.contains(0x09) {
       // No accepted name holds a tab, so all of it is the separator.
       name = name.dropFirst(gap.count)
+      if name.first == UInt8(ascii: "*") { name = name.dropFirst() }
     } else {
       name = name.dropFirst()
       if name.first == 0x20 || name.first == UInt8(ascii: "*") { name = name.dropFirst() }

@@ -44,7 +44,7 @@ extension FeedContext {
   /// The path of the document beside the files that it names; `nil` when nothing can be fetched from its URL, or the URL names no
   /// file.
   fileprivate var pathOfDocument: RelativePath? {
-    guard isUsable(url), url.query == nil, document.place == nil else { return nil }
+    guard isUsable(url), url.query == nil, document.place == nil, !url.name.contains(0x2F) else { return nil }
     return try? RelativePath(url.name, rule: document.rule)
   }
 }

@@ -30,6 +30,7 @@ struct LinkPage: FeedFormat {
       guard Self.elements.contains(tag.element), let href = tag.attribute("href") else { continue }
       try links.follow(href, sink: sink)
     }
+    try links.handFiles(to: sink)
     if let failure = page.loginFailure { throw failure }
     if links.isEmpty, context.document.place == nil {
       throw FeedFailure(
@@ -51,6 +52,8 @@ private struct PageLinks {
   private let page: String
   private var isBased = false
   private var known: Set<[UInt8]> = []
+  /// The files, which are passed on at the end: a link without its slash may lead to a directory that another link names.
+  private var files: [(name: [UInt8], target: IndexPlace.Target)] = []
   private var questions: Set<[UInt8]> = []
 
   init(_ context: FeedContext) {
@@ -88,6 +91,17 @@ private struct PageLinks {
       return
     }
     guard known.insert(target.isDirectory ? name + [0x2F] : name).inserted else { return }
+    guard target.isDirectory else { return files.append((name, target)) }
+    try hand(target, to: sink)
+  }
+
+  /// Passes on the files, in the order of their links.
+  mutating func handFiles(to sink: FeedSink) throws {
+    for (name, target) in files where !known.contains(name + [0x2F]) { try hand(target, to: sink) }
+    files = []
+  }
+
+  private func hand(_ target: IndexPlace.Target, to sink: FeedSink) throws {
     try place.emit(target, sink: sink) { path in
       Entry(path: path, sources: [Source(url: target.url)], mayBeDirectory: true)
     }

@@ -85,8 +85,9 @@ struct SessionSettingsOptions: ParsableArguments {
   private func read(_ session: Session) throws(PassFailure) -> SessionSettings? {
     guard let file = settings else { return nil }
     let text = try session.text(of: file, option: "--settings")
+    let settings: SessionSettings
     do throws(ControlFailure) {
-      return try ControlJSON.decode(
+      settings = try ControlJSON.decode(
         SessionSettings.self, from: Array(text.utf8), taking: ControlRoute.session.keys(of: "PUT"))
     } catch {
       throw PassFailure(
@@ -94,6 +95,14 @@ struct SessionSettingsOptions: ParsableArguments {
         hint: "it is what 'tarn session show --json ID' has under 'settings'"
           + (error.hint.map { "; \($0)" } ?? ""))
     }
+    do throws(TaskRequest.Refusal) {
+      try settings.validate()
+    } catch {
+      throw PassFailure(
+        .configuration, code: error.code, "--settings: \(Printable.escape(file)): \(error.message)",
+        hint: "correct it in that file")
+    }
+    return settings
   }
 }
 

@@ -340,7 +340,9 @@ struct StatusCommand: ParsableCommand {
     guard check ? failure.kind == .folderUnusable && isKnown : mirrors.isEmpty && isLost else { return nil }
     var document = StatusDocument(
       name: place.name == place.folder ? folder : place.name, feed: "", folder: folder, state: "failing")
-    (document.lastFailure, document.hint) = (failure.message, failure.hint)
+    let isReplaced = failure.code == "not-a-folder"
+    document.lastFailure = failure.message
+    document.hint = isReplaced ? session.tarn.lossHint(folder) ?? failure.hint : failure.hint
     return document
   }
 

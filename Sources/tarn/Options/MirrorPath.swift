@@ -27,6 +27,11 @@ struct MirrorPath {
       self = try Self(alone: words[0], bytes[0], session)
       return
     }
+    if session.tarn.isFile(words[0]), session.tarn.mirrorFolder(around: words[0]) != nil {
+      throw PassFailure(
+        .usage, code: "usage", "\(ShellWord.quote(words[0])) is a file of a mirror, and one path is expected",
+        hint: "tarn explain \(ShellWord.quote(words[0]))")
+    }
     try RawArguments.refuseOtherBytes("the mirror", bytes[0])
     (mirror, path) = (words[0], Self.relative(bytes[1], mirror: words[0], session.tarn))
     let completed = Self.relative(Array("./".utf8) + bytes[1], mirror: words[0], session.tarn)

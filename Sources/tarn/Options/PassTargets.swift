@@ -64,9 +64,9 @@ struct PassTargets {
     if places.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
     }
-    let settings = session.sources.checked().settings
     let requests = try places.map { place throws(PassFailure) in
-      guard let mirror = settings?.mirror(place.name) else { return request(place, flags) }
+      // One of the settings is also meant by its folder, and then the settings count as well.
+      guard let mirror = session.configured(place) else { return request(place, flags) }
       return try request(mirror, flags)
     }
     // A folder is adopted once, so the settings need not have the option. Another user's record would lock the
@@ -90,11 +90,10 @@ struct PassTargets {
   /// Returns a pass of one mirror by the word that names it, without further options.
   func request(of word: String, state: String?) -> SyncRequest {
     var request: SyncRequest
-    if session.tarn.place(of: word) != nil, let settings = session.configured(word) {
+    if let settings = session.configured((word, word, nil)) {
       request = SyncRequest(settings, credentials: session.sources.paths.credentials)
     } else {
       request = SyncRequest(feed: nil, folder: word)
-      request.isDryRun = session.onlyPlans(word)
     }
     request.state = state ?? request.state
     return request
@@ -257,11 +256,9 @@ struct PassTargets {
       hint: "change feed below \(TOMLText.mirror(name))")
   }
 
-  /// Makes the pass of a mirror by its folder. It only plans when the settings have that folder with dry-run.
+  /// Makes the pass of a mirror that the settings do not name.
   private func request(_ place: Tarn.Place, _ flags: PassFlags) -> SyncRequest {
-    var request = request(feed: nil, folder: place.folder, flags)
-    request.isDryRun = session.onlyPlans(place.folder)
-    return request
+    request(feed: nil, folder: place.folder, flags)
   }
 
   private func request(feed: String?, folder: String, _ flags: PassFlags) -> SyncRequest {

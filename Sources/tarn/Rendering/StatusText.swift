@@ -200,7 +200,10 @@ enum StatusText {
     }
     page.next = Array(next.prefix(mostNext))
     let more = next.count - page.next.count
-    if more > 0 { page.next.append("next: and \(Numbers.grouped(more)) more: tarn status MIRROR") }
+    if more > 0 {
+      page.next.append(
+        "\(Numbers.grouped(more)) more of them have a next step, which the status of each says")
+    }
     return page
   }
 
@@ -490,7 +493,7 @@ enum StatusText {
     // Who is not told where the folder is may give no orders either.
     guard document.folder.hasPrefix("/") else { return nil }
     if document.leftSettings == true {
-      return "tarn forget \(mirror), which the settings no longer name; or to keep it: tarn sync \(mirror)"
+      return "tarn forget \(mirror); or, to keep what the settings no longer name: tarn sync \(mirror)"
     }
     if document.awaitsReload == true { return "tarn reload" }
     if lacksSpace(document) { return "tarn trash empty \(mirror)" }
