@@ -79,17 +79,26 @@ import Testing
   }
 
   /// By whatever word a mirror of the settings is meant, its settings count, and not what an earlier pass had.
-  @Test(arguments: ["m", "./m", ".", "/"]) func aMirrorOfTheSettingsIsOneByItsFolder(_ word: String) throws {
+  @Test(arguments: ["m", "./m", ".", "/", "FEED"]) func aMirrorOfTheSettingsIsOneByItsFolder(_ word: String)
+    throws
+  {
     defer { end() }
     func settle(_ lines: String) throws {
       try write(
         "[mirror.n]\nfeed = \"\(place.path)/feed/SHA256SUMS\"\nfolder = \"\(place.path)/m\"\n" + lines,
         "tarn.toml")
     }
-    let words = word == "/" ? [place.path + "/m"] : word == "." ? [] : [word]
+    let words: [String] =
+      switch word {
+      case "/": [place.path + "/m"]
+      case ".": []
+      case "FEED": ["./feed/SHA256SUMS", "m"]
+      default: [word]
+      }
     func mirror(_ command: String, _ options: String...) throws -> TarnBinary.Result {
-      try TarnBinary.run(
-        [command] + options + words + ["--config", place.path + "/tarn.toml"],
+      let arguments: [String] = [command] + options + words + ["--config", place.path + "/tarn.toml"]
+      return try TarnBinary.run(
+        arguments,
         environment: ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"],
         in: place.appendingPathComponent(word == "." ? "m" : ""))
     }
@@ -287,6 +296,9 @@ import Testing
         in: place.appendingPathComponent(directory))
       #expect(outcome.output.hasPrefix("a.txt: current\n"), "\(words) in \(directory): \(outcome)")
     }
+    // As a shell expands `m/*`.
+    let two = try tarn("explain", "m/a.txt", "m/b.txt")
+    #expect(two.status == 64 && two.messages.contains("one path is expected"), "\(two)")
     // Also of a file that is not there.
     try FileManager.default.removeItem(at: place.appendingPathComponent("m/a.txt"))
     #expect(try tarn("explain", "m/a.txt").output.hasPrefix("a.txt: missing\n"))
@@ -294,8 +306,7 @@ import Testing
     #expect(try tarn("explain", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     #expect(try tarn("explain", ".", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
     for (words, said) in [
-      (["m"], "tarn explain m PATH"), (["m/a.txt", "m/b.txt"], "one path is expected"),
-      (["m", "/tmp/x"], "within that folder, such as x"),
+      (["m"], "tarn explain m PATH"), (["m", "/tmp/x"], "within that folder, such as x"),
       (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
     ] {
       let outcome = try TarnBinary.run(

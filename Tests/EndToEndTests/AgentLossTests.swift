@@ -84,7 +84,9 @@ final class AgentLossTests: AgentHouse {
       #expect(check.status == 1 && check.output.hasPrefix("TARN WARNING: failing: files ("), "\(check)")
       let card = try tarn("status", "files").output
       #expect(card.contains("\n  hint          move it back"), "\(card)")
-      #expect(card.hasSuffix("\nnext: follow the hint, then: tarn resume files\n"), "\(card)")
+      #expect(
+        card.hasSuffix("\nnext: follow the hint, then: tarn resume files --config \(place.path)/tarn.toml\n"),
+        "\(card)")
     }
     try expectJudgement()
     program.signal(SIGTERM)
@@ -94,7 +96,9 @@ final class AgentLossTests: AgentHouse {
     #expect(try tarn("sync", "files").status == 73)
     try FileManager.default.moveItem(atPath: folder + ".moved", toPath: folder)
     let card = try tarn("status", "files").output
-    #expect(!card.contains("moved or deleted") && card.hasSuffix("\nnext: tarn resume files\n"), "\(card)")
+    #expect(
+      !card.contains("moved or deleted")
+        && card.hasSuffix("\nnext: tarn resume files --config \(place.path)/tarn.toml\n"), "\(card)")
   }
 
   /// The record that lies elsewhere stays, with its trash, and leads to the new folder.

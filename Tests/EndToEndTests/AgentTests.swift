@@ -367,13 +367,14 @@ final class AgentTests: AgentHouse {
     let retried = try tarn("retry", "files:slow.bin")
     #expect(retried.status == 64 && retried.errors.contains("tarn resume files:slow.bin"), "\(retried)")
     let status = try tarn("status", "files").output
-    #expect(status.contains("next: tarn resume files:slow.bin\n"), "\(status)")
+    #expect(
+      status.contains("next: tarn resume files:slow.bin --config \(place.path)/tarn.toml\n"), "\(status)")
     // It outlives the agent, without which nothing is paused.
     agent?.signal(SIGKILL)
     _ = try agent?.wait()
     for words in [["status", "files"], ["explain", "files", "slow.bin"]] {
       let advice = try Tarn.run(words + config, environment: home, in: place.url).output
-      #expect(advice.hasSuffix("next: tarn sync files\n"), "\(advice)")
+      #expect(advice.hasSuffix("next: tarn sync files --config \(place.path)/tarn.toml\n"), "\(advice)")
     }
     try start()
     #expect(try tarn("sync", "files").status == 3)
@@ -383,7 +384,8 @@ final class AgentTests: AgentHouse {
       for settings in [config, []] {
         let explained = try Tarn.run(["explain"] + words + settings, environment: home, in: place.url)
         #expect(explained.output.contains("paused"), "\(explained)")
-        #expect(explained.output.hasSuffix("next: tarn resume files:slow.bin\n"), "\(explained)")
+        let same = settings.isEmpty ? "" : " --config \(place.path)/tarn.toml"
+        #expect(explained.output.hasSuffix("next: tarn resume files:slow.bin\(same)\n"), "\(explained)")
       }
     }
     held.open()

@@ -52,7 +52,9 @@ struct MessageTests {
     let refused = try tarn(["sync", "./SHA256SUMS", "bad"] + config)
     #expect(refused.errors.contains("tarn sync --adopt ./SHA256SUMS ./bad"), "\(refused)")
     let failed = try tarn(["sync", "--adopt", "./SHA256SUMS", "bad"] + config)
-    #expect(failed.output.hasSuffix("next: tarn explain ./bad a.txt\n"), "\(failed)")
+    #expect(
+      failed.output.hasSuffix("next: tarn explain ./bad a.txt --config \(place.path)/tarn.toml\n"),
+      "\(failed)")
     try place.write("", to: "OTHER")
     let other = try tarn(["sync", "./OTHER", "bad"] + config)
     #expect(other.errors.contains(" ./bad\n") && !other.errors.contains(" bad"), "\(other)")

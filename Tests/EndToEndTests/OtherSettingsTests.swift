@@ -128,7 +128,9 @@ final class OtherSettingsByCommandTests: WatchedHouse {
         && (mirror["lastFailure"] as? String ?? "").hasPrefix("local changes wait for 'tarn sync files': ")
     }
     if let requests { #expect(try server.requests().count == requests) }
-    #expect(try tarn("status", "files").output.hasSuffix("next: tarn sync files\n"))
+    #expect(
+      try tarn("status", "files").output.hasSuffix("next: tarn sync files --config \(place.path)/tarn.toml\n")
+    )
     #expect(try tarn("sync", "files").status == 0)
     #expect(place.text("files/f2") == "two\n")
     #expect(try mirror()["state"] as? String == "idle")

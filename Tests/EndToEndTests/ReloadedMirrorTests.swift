@@ -44,7 +44,8 @@ final class ReloadedMirrorTests: AgentHouse {
       let card = try tarn("status", "later")
       #expect(card.output.contains("the agent has not read these settings yet"), "\(card)")
       #expect(
-        card.output.hasSuffix("next: tarn reload\n") && !card.output.contains("no agent runs"), "\(card)")
+        card.output.hasSuffix("next: tarn reload --config \(place.path)/tarn.toml\n")
+          && !card.output.contains("no agent runs"), "\(card)")
     }
     for verb in ["pause", "resume", "retry", "cancel", "prioritize"] {
       for word in ["later", "./later", "later:f1"] {

@@ -564,7 +564,7 @@ struct SessionTests {
     let several = try house.tarn(
       "get", "--background", house.server.url("a.txt"), house.server.url("b.txt"), "--to",
       house.place.path + "/mirror/")
-    #expect(several.status == 64 && several.errors.contains("lies in the mirror"), "\(several)")
+    #expect(several.status == 73 && several.errors.contains("lies in the mirror"), "\(several)")
     #expect(!several.errors.contains("line"), "\(several)")
   }
 

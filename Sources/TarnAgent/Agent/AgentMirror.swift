@@ -167,7 +167,7 @@ extension Tarn {
   }
 
   /// True when a feed that a ledger remembers is that of the settings, in any spelling.
-  func isFeed(_ known: String, of settings: MirrorSettings) -> Bool {
+  package func isFeed(_ known: String, of settings: MirrorSettings) -> Bool {
     guard let feed = try? feedText(settings.feed) else { return true }
     // An earlier version of Tarn remembered paths as they were given.
     return known == feed || (try? feedText(known)) == feed

@@ -50,6 +50,12 @@ struct PassTargets {
       if flags.folder.changeFeed, let name = session.configured((words[1], folder, nil))?.name {
         throw Self.namesItsFeed(name)
       }
+      // With the feed of the settings it is that mirror, and their options count.
+      if let mirror = session.configured((words[1], folder, nil)), session.tarn.isFeed(feed, of: mirror) {
+        var request = try request(mirror, flags)
+        request.mayBeTheAgents = true
+        return [request]
+      }
       // Later messages refer to the folder in the words of commands that take mirrors.
       var request = request(feed: feed, folder: session.tarn.word(ofFolder: words[1]), flags)
       request.mayBeTheAgents = true
