@@ -14,6 +14,15 @@ import Testing
       path.path, mirror: "m")
   }
 
+  /// Two addresses of a list end in the same name.
+  @Test func aNameThatTwoHaveIsGivenToOne() throws {
+    let world = World()
+    world.items = [.entry(world.serve("b", "x")), .entry(world.entry("b", "y"))]
+    #expect(try world.run().problems.map(\.code) == ["path-twice"])
+    let hint = try explain(world, "b").hint
+    #expect(hint?.contains("a line ' out=NAME' below it; to do without it: ") == true, "\(hint ?? "")")
+  }
+
   /// `large` broke off after 1,500,000 bytes, and the pass was stopped there.
   private func interrupted(_ world: World = World()) throws -> World {
     world.policy.retries = 0

@@ -93,6 +93,8 @@ package struct ProblemAdvice {
       return "to take such names: \(option("--no-portable-names", "portable-names = false"))"
     case "path-empty":
       return "give it a name: a line ' out=NAME' below its URL, as in an input file of aria2"
+    case "path-twice":
+      return "in a list of URLs, give one of them another name: a line ' out=NAME' below it; \(without)"
     default: return "the publisher has to correct it; all other files come without it; \(without)"
     }
   }
