@@ -1,4 +1,4 @@
-import TarnConfig
+package import TarnConfig
 package import TarnCore
 import TarnEngine
 import TarnFolder
@@ -35,6 +35,20 @@ extension Tarn {
     return try withMirror(home(folder: folder, state: state)) {
       try Approval.withdraw(in: $0.ledger, now: now)
     }
+  }
+
+  /// Drops a plan of deletions that the settings order no more: they do not delete, or name another feed than the list of the plan.
+  ///
+  /// - Returns: the plan; `nil` when none waited, or it is still ordered.
+  package func dropUnorderedHold(of settings: MirrorSettings, state: String? = nil) throws(PassFailure)
+    -> HeldPlan?
+  {
+    let state = state ?? settings.state
+    guard try heldPaths(folder: settings.folder, state: state, limit: 0) != nil else { return nil }
+    let known = try remembered(folder: settings.folder, state: state).feed
+    let follows = known.map { isFeed($0, of: settings) } ?? true
+    guard !settings.deletes || !follows else { return nil }
+    return try dropHold(folder: settings.folder, state: state)
   }
 
   /// Removes remembered options, so that later passes go without them. A plan of deletions that waits is

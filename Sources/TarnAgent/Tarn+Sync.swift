@@ -174,7 +174,13 @@ extension Tarn {
     }
     pass.credentials = credentials(options)
     pass.isOnce = request.isOnce
-    pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
+    pass.facts = [(.feed, feed.text)]
+    // A mirror of the settings goes on with these if it leaves them.
+    if let own = request.ownOptions {
+      pass.facts.append((.options, own.encoded))
+    } else if !request.isOnce {
+      pass.facts.append((.options, options.encoded))
+    }
     let isNamed = request.name != nil || configuredName(at: home.folder) != nil
     // A pass whose options apply only once does not turn a configured mirror into one made by hand.
     if isNamed || !request.isOnce { pass.facts.append((.settings, isNamed ? settingsPlace() : nil)) }

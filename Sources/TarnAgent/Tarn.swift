@@ -90,13 +90,14 @@ package struct SyncRequest: Sendable {
 
   /// The values that a command gives beside the mirror.
   package struct CommandOverrides: Sendable {
+    package var feed: String?
     package var options: PassOptions
     package var state: String?
     package var adopt: Bool
     package var recreate: Bool
 
     package init(_ request: SyncRequest) {
-      (options, state) = (request.options, request.state)
+      (feed, options, state) = (request.feed, request.options, request.state)
       (adopt, recreate) = (request.adopt, request.recreate)
     }
   }

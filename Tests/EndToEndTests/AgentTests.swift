@@ -140,6 +140,12 @@ final class AgentTests: AgentHouse {
     // What the agent does not keep is synced here.
     let other = try tarn("sync", feed, "other")
     #expect(other.status == 0 && other.output.contains("in sync"), "\(other)")
+    // What the file has by now is not what the agent follows.
+    let new = server.url("new")
+    try settings("[mirror.files]\nfeed = \"\(new)\"\nfolder = \"\(place.path)/files\"\n")
+    let early = try tarn("sync", new, "files")
+    #expect(early.status == 64 && early.errors.contains("follows \(feed)"), "\(early)")
+    try settings("[mirror.files]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/files\"\n")
     agent?.signal(SIGTERM)
     _ = try agent?.wait()
     #expect(try tarn("sync", feed, "files", "--delete").status == 0)

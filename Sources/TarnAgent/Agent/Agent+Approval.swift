@@ -18,6 +18,7 @@ extension Agent {
           "remove dry-run below \(TOMLText.mirror(name)) of the settings, then: tarn reload; tarn approve \(ShellWord.quote(name))"
       )
     }
+    _ = try ControlFailure.translating { try parts.tarn.dropUnorderedHold(of: mirror.settings) }
     // Works during a pass as well.
     let held = try ControlFailure.translating {
       try parts.tarn.heldPlan(folder: mirror.settings.folder, state: mirror.settings.state, plan: plan)

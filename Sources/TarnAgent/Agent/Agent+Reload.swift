@@ -112,9 +112,7 @@ extension Agent {
   /// Drops a held plan of a mirror that deletes no more. A mirror that cannot be examined now drops it in its
   /// next pass.
   private func dropHold(of settings: MirrorSettings) {
-    guard (try? settings.options.policy())?.deletes == false,
-      let plan = try? parts.tarn.dropHold(folder: settings.folder, state: settings.state)
-    else { return }
+    guard let plan = try? parts.tarn.dropUnorderedHold(of: settings) else { return }
     parts.log.tell(
       .notice, "plan \(plan.id) is dropped: the mirror deletes no more",
       .of(mirror: settings.name, code: "plan-dropped"))

@@ -155,6 +155,7 @@ extension Tarn {
       let (feed, known) = (StatusDocument(settings).feed, document.feed)
       if document.feed != feed { (document.feed, document.format) = (feed, nil) }
       if !known.isEmpty, !isFeed(known, of: settings) { document.tellOtherFeed(before: known) }
+      if !settings.deletes { document.tellNoHold() }
       return document
     } catch {
       guard ["no-folder", "not-a-mirror", "marker-missing"].contains(error.code) else { throw error }
@@ -196,12 +197,24 @@ extension Tarn {
   }
 }
 
+extension MirrorSettings {
+  /// True when passes delete what the feed no longer names.
+  var deletes: Bool { options.isOn(.delete) }
+}
+
 extension StatusDocument {
   init(_ settings: MirrorSettings) {
     self.init(
       name: settings.name, feed: Printable.escape(Redaction.text(settings.feed)), folder: settings.folder,
       state: "idle")
     dryRun = settings.isDryRun
+  }
+
+  /// Removes a held plan, which a mirror that deletes no more does not carry out.
+  fileprivate mutating func tellNoHold() {
+    guard held != nil else { return }
+    (held, entries.held) = (nil, 0)
+    if state == "held" { state = "idle" }
   }
 
   /// Removes the results of the last pass, which belong to an earlier feed.

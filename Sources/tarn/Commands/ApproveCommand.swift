@@ -46,6 +46,9 @@ struct ApproveCommand: ParsableCommand {
     session.console.outliveReader()
     if let held = try agentsPlan(session) { return try askAgent(held, session) }
     guard !session.onlyPlans(mirror) else { throw Self.onlyPlans(mirror) }
+    if let settings = session.configured((mirror, mirror, nil)) {
+      _ = try session.tarn.dropUnorderedHold(of: settings, state: record.state)
+    }
     // The plan is the given one, or else exactly the one that was shown.
     var id = plan
     if let held = try session.tarn.heldPaths(folder: mirror, state: record.state, limit: mostPaths),

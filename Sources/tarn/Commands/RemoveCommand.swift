@@ -66,9 +66,7 @@ struct RemoveCommand: ParsableCommand {
   /// Returns the name of the mirror that the word means.
   private func known(_ session: Session, _ loaded: LoadedSettings) throws(PassFailure) -> String {
     if !loaded.files(naming: name).isEmpty { return name }
-    if name.contains("/") || name.hasPrefix("."),
-      let place = loaded.places.first(where: { session.tarn.isSamePlace($0.folder, name) })
-    {
+    if let place = loaded.places.first(where: { session.tarn.isSamePlace($0.folder, name) }) {
       return place.name
     }
     if let failure = SettingsReport(session).failure { throw failure }

@@ -47,13 +47,13 @@ struct PassTargets {
       }
       let folder = session.tarn.absolute(words[1])
       try session.refuseFaultySettings([folder])
-      if flags.folder.changeFeed, let name = session.configured((words[1], folder, nil))?.name {
-        throw Self.namesItsFeed(name)
-      }
-      // With the feed of the settings it is that mirror, and their options count.
-      if let mirror = session.configured((words[1], folder, nil)), session.tarn.isFeed(feed, of: mirror) {
+      // The word after a FEED is a folder, whatever the names of mirrors are. With the feed of the settings it is that mirror, and
+      // their options count.
+      if let mirror = session.configured((folder, folder, nil)) {
+        guard session.tarn.isFeed(feed, of: mirror) else { throw Self.namesItsFeed(mirror) }
         var request = try request(mirror, flags)
         request.mayBeTheAgents = true
+        request.given?.feed = feed
         return [request]
       }
       // Later messages refer to the folder in the words of commands that take mirrors.
@@ -244,7 +244,7 @@ struct PassTargets {
 
   /// Makes the pass of a configured mirror; given options override the settings for this pass.
   private func request(_ settings: MirrorSettings, _ flags: PassFlags) throws(PassFailure) -> SyncRequest {
-    guard !flags.folder.changeFeed else { throw Self.namesItsFeed(settings.name) }
+    guard !flags.folder.changeFeed else { throw Self.namesItsFeed(settings) }
     var request = SyncRequest(settings, credentials: session.sources.paths.credentials)
     request.options = flags.options(workingDirectory: session.tarn.workingDirectory).over(request.options)
     request.state = flags.folder.state ?? request.state
@@ -254,11 +254,11 @@ struct PassTargets {
     return request
   }
 
-  private static func namesItsFeed(_ name: String) -> PassFailure {
-    let name = Printable.escape(name)
+  private static func namesItsFeed(_ mirror: MirrorSettings) -> PassFailure {
+    let name = Printable.escape(mirror.name)
     return PassFailure(
       .usage, code: "of-the-settings",
-      "'\(name)' is a mirror of the settings, and follows the feed that they name",
+      "'\(name)' is a mirror of the settings, and follows \(Printable.escape(Redaction.text(mirror.feed)))",
       hint: "change feed below \(TOMLText.mirror(name))")
   }
 

@@ -90,9 +90,7 @@ struct AgentSync {
   private func expectation(_ request: SyncRequest) throws(PassFailure) -> ControlExpectation? {
     var expected = ControlExpectation()
     let given = request.given ?? SyncRequest.CommandOverrides(request)
-    if request.name == nil {
-      expected.feed = try request.feed.map { text throws(PassFailure) in try session.tarn.feedText(text) }
-    }
+    expected.feed = try given.feed.map { text throws(PassFailure) in try session.tarn.feedText(text) }
     if !given.options.values.isEmpty { expected.options = given.options.encoded }
     if given.adopt { expected.adopts = true }
     if given.recreate { expected.recreates = true }
