@@ -21,6 +21,14 @@ extension Tarn {
     return (try? asking(home) { hasLeft(try $0.fact(.settings), folder: home.folder) }) ?? false
   }
 
+  /// Returns the file of `--config` that named a mirror at its last pass, when that is still there and is not read now.
+  package func otherSettings(of folder: String, state: String?) -> String? {
+    guard let home = try? home(folder: folder, state: state),
+      let file = (try? asking(home) { try $0.fact(.settings) }) ?? nil, file != settingsPlace(), isFile(file)
+    else { return nil }
+    return file
+  }
+
   /// The two choices for a mirror that its settings no longer name.
   package static func stepsIfLeft(_ folder: String) -> String {
     let folder = ShellWord.quote(folder)

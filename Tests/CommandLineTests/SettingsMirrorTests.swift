@@ -86,6 +86,24 @@ import Testing
     }
   }
 
+  /// A pass of all mirrors has not read them.
+  @Test func aMirrorOfOtherSettingsIsLeftOut() throws {
+    defer { place.end() }
+    try settle("delete = true\n")
+    try place.move("tarn.toml", to: "other.toml")
+    #expect(try place.tarn("sync", "--config", "other.toml", "n").status == 0)
+    #expect(try place.tarn("sync", "./feed/SHA256SUMS", "byhand").status == 0)
+    try place.publish(["a.txt": "one\n"])
+    let all = try place.tarn("sync")
+    #expect(all.status == 0 && place.exists("m/b.txt"), "\(all)")
+    #expect(
+      all.messages.contains(
+        "m is left out: other settings name it; tarn sync --config \(place.path)/other.toml"), "\(all)")
+    // Without its settings it is one that was made by hand.
+    try place.remove("other.toml")
+    #expect(try place.tarn("sync").status == 0 && !place.exists("m/b.txt"))
+  }
+
   @Test func itIsRemovedByAnyWordForItsFolder() throws {
     defer { place.end() }
     try place.makeDirectory("conf.d")

@@ -145,6 +145,8 @@ final class AgentTests: AgentHouse {
     try settings("[mirror.files]\nfeed = \"\(new)\"\nfolder = \"\(place.path)/files\"\n")
     let early = try tarn("sync", new, "files")
     #expect(early.status == 64 && early.errors.contains("follows \(feed)"), "\(early)")
+    let old = try tarn("sync", "files")
+    #expect(old.status == 0 && old.errors.contains("tarn.toml was changed since the agent read it"), "\(old)")
     try settings("[mirror.files]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/files\"\n")
     agent?.signal(SIGTERM)
     _ = try agent?.wait()

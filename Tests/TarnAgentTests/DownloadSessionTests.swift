@@ -19,7 +19,11 @@ import Testing
   // MARK: Not before, and requests that grow old
 
   @Test func aTaskDoesNotBeginBeforeItsTime() throws {
-    let task = try bench.add("a") { $0.notBefore = bench.clock.time.adding(seconds: 3000) }
+    let task = try bench.add("a") {
+      $0.notBefore = bench.clock.time.adding(seconds: 3000)
+      // They count from that moment.
+      $0.limits = TaskLimits(whole: 120, stall: 60)
+    }
     _ = try bench.session.advance()
     #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.code == "not-before")
     bench.clock.advance(.seconds(3000))

@@ -353,6 +353,48 @@ import Testing
         && TaskDocument(failed).task.digest == nil)
   }
 
+  /// A request that is no GET is not sent again by itself, although its file got its name before the answer.
+  @Test func aPostThatIsSentElsewhereMeanwhileIsNotRepeated() throws {
+    let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
+    try bench.ledger.update(task) { task in
+      var task = task
+      task.wish = .move(to: bench.path + "/other/b", nil)
+      return (task, [])
+    }
+    gate.open()
+    try bench.run(until: "it waits") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    #expect(try bench.ledger.task(task)?.code == "interrupted")
+    #expect(bench.asked.withLock { $0.count } == 1 && bench.fileExists("out/a"))
+    let codes = try bench.codes().filter { $0 != .response }
+    #expect(codes == [.finished, .needsRequest], "\(codes)")
+  }
+
+  /// The file that was replaced goes from where it was, and not from where the task goes.
+  @Test func whatWasReplacedGoesThoughTheTaskIsSentElsewhere() throws {
+    try "old".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
+    let (task, gate) = try bench.beginPaused("a") { $0.existing = .replace }
+    try bench.ledger.update(task) { task in
+      var task = task
+      task.wish = .move(to: bench.path + "/other/b", nil)
+      return (task, [])
+    }
+    gate.open()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished && bench.fileExists("other/b"))
+    #expect(bench.files == ["a"] && bench.text("out/a") != "old")
+  }
+
+  /// A rule was stored before there was a mirror.
+  @Test func aRulesFolderThatBecameAMirrorTakesNoFile() throws {
+    try FileManager.default.createDirectory(
+      atPath: bench.path + "/out/m/.tarn", withIntermediateDirectories: true)
+    var rule = ResponseRule(.place)
+    rule.to = bench.path + "/out/m/"
+    let task = try bench.add("a") { $0.rules = [rule] }
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "destination-in-mirror" && !bench.fileExists("out/m/a"))
+  }
+
   /// The task may have waited for weeks.
   @Test(arguments: [true, false]) func aFolderThatBecameAMirrorTakesNoFile(isMadeFor: Bool) throws {
     let task = try bench.add("a") {

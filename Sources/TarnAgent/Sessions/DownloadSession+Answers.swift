@@ -29,7 +29,10 @@ extension DownloadSession {
           code: "refused-by-rule", message: "a rule refuses what the server sends\(TaskAtWork.summary(head))")
       case .hold: reason = .hold
       case .place:
-        if let to = rule?.to, let place = TaskPlace(to),
+        // The folder may have become a mirror since the rule was stored.
+        if let to = rule?.to, let mirror = TaskPlace(to)?.mirror {
+          reason = .fail(code: TaskPlace.inMirror, message: TaskPlace.isInMirror(to, mirror))
+        } else if let to = rule?.to, let place = TaskPlace(to),
           let directory = try folder.place(
             task, at: place, name, makesDirectories: work.request.makeDirectories == true)
         {

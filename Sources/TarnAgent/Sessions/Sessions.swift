@@ -396,7 +396,8 @@ final class Sessions: SessionPort {
       let task = try order.task.flatMap({ try session.ledger.task($0) })
     else { return order }
     var order = order
-    order.to = task.request.to
+    // A finished file has its name in the folder that was asked for.
+    order.to = task.state == .finished ? task.path ?? task.request.to : task.request.to
     return order
   }
 

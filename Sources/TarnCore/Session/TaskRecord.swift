@@ -129,6 +129,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   /// Delays the task until a moment.
   package mutating func delay(until moment: Timestamp, _ terms: TaskTerms) {
     enter(.waiting, terms)
+    // Its time counts from the moment when it may begin.
+    life = terms.life(of: request).moved(by: max(0, moment.seconds - terms.now.seconds))
     (code, message, nextAttempt) = (Self.delayed, "it is not to begin before \(moment.rfc3339)", moment)
   }
 

@@ -81,7 +81,7 @@ extension TaskRecord {
 
   /// The code of a task whose request may have reached the server, and must not be sent again without an order.
   package static let interruptedCode = "interrupted"
-  private static let interruptedMessage =
+  package static let interruptedMessage =
     "its request may have reached the server, and to send it again may do something twice"
 
   /// True when its request may have reached the server, and must not be repeated silently.

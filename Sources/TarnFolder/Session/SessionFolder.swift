@@ -318,7 +318,12 @@ package final class SessionFolder: Sendable {
   ///
   /// - Parameter replaces: true when it may have replaced something.
   package func finish(_ task: TaskRecord, replaces: Bool) {
-    if replaces { removePartial(of: task) }
+    // A task that is sent elsewhere meanwhile has left this directory.
+    if replaces, let directory = destination(task.number)?.directory {
+      _ = directory.use { tarn_unlink($0, cString(partialName(task.number))) }
+    } else if replaces {
+      removePartial(of: task)
+    }
     close(task.number)
     release(task.number)
   }

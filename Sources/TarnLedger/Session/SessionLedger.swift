@@ -642,9 +642,16 @@ package final class SessionLedger: TransferLedger {
         isTold = true
       }
     }
+    // Its request has reached the server, and is not sent again without an order.
+    let isAsked = beginsAgain && !record.request.isRepeatable
+    if isAsked {
+      record.state = .waiting
+      (record.code, record.message) = (TaskRecord.interruptedCode, TaskRecord.interruptedMessage)
+    }
     try connection.update(record)
+    if isTold { try append(event, connection) }
+    if isAsked { try append(SessionEvent(.needsRequest, time: now, of: record), connection) }
     guard isTold else { return }
-    try append(event, connection)
     try tellEnds(of: [record], connection)
   }
 

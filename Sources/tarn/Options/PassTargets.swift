@@ -20,7 +20,7 @@ struct PassTargets {
     _ words: [String], flags: PassFlags, remembers: Bool = true, isOnce: Bool = false
   ) throws(PassFailure) -> [SyncRequest] {
     var requests = try requests(words, flags)
-    if words.isEmpty, !isInMirror { requests.removeAll(where: hasLeftSettings) }
+    if words.isEmpty, !isInMirror { requests.removeAll { hasLeftSettings($0) || isOfOtherSettings($0) } }
     if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
     if words.isEmpty, requests.count > 1 { requests.removeAll(where: isOfStandardInput) }
     for index in requests.indices {
@@ -185,6 +185,18 @@ struct PassTargets {
     session.say(
       "\(ShellWord.quote(request.folder)) is left out: the settings no longer name it; "
         + Tarn.stepsIfLeft(request.folder))
+    return true
+  }
+
+  /// True for a mirror that another file of settings names: what it remembers may not be what that file says by now.
+  private func isOfOtherSettings(_ request: SyncRequest) -> Bool {
+    guard request.name == nil,
+      let file = session.tarn.otherSettings(of: request.folder, state: request.state),
+      AgentLink(session.sources).name(of: request.folder, session) == nil
+    else { return false }
+    session.say(
+      "\(ShellWord.quote(request.folder)) is left out: other settings name it; tarn \(command) --config \(ShellWord.quote(file))"
+    )
     return true
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import TarnAgent
 import TarnConfig
 import TarnControl
@@ -41,9 +42,23 @@ struct AgentSync {
       if let name = request.name { tellOther(name) }
       return nil
     }
+    order.agent.map(tellOfOlderSettings)
     return try follow(order, since: began, isOnlyOne: isOnlyOne) { () throws(PassFailure) in
       try ask(word, expected)
     }
+  }
+
+  /// Tells that the agent has not read what these settings say by now.
+  private func tellOfOlderSettings(_ agent: AgentDocument) {
+    guard agent.settingsCheck == session.sources.paths.command("config check"),
+      let read = Timestamp(rfc3339: agent.settingsRead),
+      let newer = SettingsReport(session).files.first(where: { file in
+        TextFile.status(file).map { Int64($0.st_mtim.tv_sec) > read.seconds } ?? false
+      })
+    else { return }
+    session.say(
+      "\(Printable.escape(newer)) was changed since the agent read it; until then the old text counts: "
+        + session.sources.paths.command("reload"))
   }
 
   /// Tells that an agent has this name for another folder, and so for another mirror.
