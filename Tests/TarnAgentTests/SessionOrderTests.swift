@@ -353,6 +353,65 @@ import Testing
         && TaskDocument(failed).task.digest == nil)
   }
 
+  /// Neither order undoes the other, whichever comes first.
+  @Test(arguments: [true, false], [true, false]) func aTaskThatIsSuspendedAndSentElsewhereIsBoth(
+    suspendsFirst: Bool, hasURL: Bool
+  )
+    throws
+  {
+    let (task, _) = try bench.beginPaused("a")
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
+    var order = SessionOrder(.answer, task: task)
+    (order.to, order.url) = hasURL ? (nil, "http://h/b") : (bench.path + "/other/b", nil)
+    if suspendsFirst { #expect(try bench.session.give(.wish(.suspend), task)) }
+    #expect(try bench.session.answer(order, task))
+    if !suspendsFirst { #expect(try bench.session.give(.wish(.suspend), task)) }
+    try bench.run(until: "it stands still") {
+      try bench.state(task) == .suspended && !bench.session.isAtWork(task)
+    }
+    let suspended = try #require(try bench.ledger.task(task))
+    #expect(hasURL ? suspended.request.url == "http://h/b" : suspended.request.to == bench.path + "/other/b")
+    if !hasURL { bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20))) }
+    #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    try bench.finish(task)
+    #expect(try bench.state(task) == .finished)
+    #expect(hasURL ? bench.text("out/a") == "another" : bench.fileExists("other/b") && bench.files.isEmpty)
+  }
+
+  /// A suspended task whose request has changed does not end with the file of the request before.
+  @Test func aFileOfTheRequestBeforeIsNotTheSuspendedTasks() throws {
+    let (task, gate) = try bench.beginPaused("a")
+    bench.answer("b", FakeAnswer(etag: "\"1\"", body: Array("another".utf8)))
+    try bench.ledger.update(task) { task in
+      var task = task
+      (task.request.url, task.wish) = ("http://h/b", TaskWish.again.after(.suspend))
+      return (task, [])
+    }
+    gate.open()
+    try bench.finish(task)
+    let ends = try bench.ledger.events(after: 0, limit: 99).filter { $0.code == .finished }
+    #expect(ends.map(\.url) == ["http://h/b"] && ends.map(\.bytes) == [7], "\(ends)")
+  }
+
+  @Test func aWishAfterAnother() {
+    let move = TaskWish.move(to: "/a", .replace)
+    let both = TaskWish.suspendMove(to: "/a", .replace)
+    let rows: [(TaskWish?, TaskWish, TaskWish)] = [
+      (nil, .suspend, .suspend), (.suspend, .again, .suspendAgain), (.again, .suspend, .suspendAgain),
+      (.suspend, move, both), (move, .suspend, both), (both, .again, both), (.suspendAgain, move, both),
+      (move, .again, move),
+      (.again, move, move), (both, .goOn, move), (.suspendAgain, .goOn, .again), (.suspend, .goOn, .goOn),
+      (.again, .goOn, .again),
+      (both, .cancel(keeps: true), .cancel(keeps: true)), (.cancel(keeps: true), .again, .again),
+      (.goOn, .suspend, .suspend),
+      (both, .suspendMove(to: "/b", nil), .suspendMove(to: "/b", nil)), (both, both, both),
+      (.suspendAgain, .suspend, .suspendAgain),
+    ]
+    for (earlier, later, expected) in rows {
+      #expect(later.after(earlier) == expected, "\(later) after \(String(describing: earlier))")
+    }
+  }
+
   /// A request that is no GET is not sent again by itself, although its file got its name before the answer.
   @Test func aPostThatIsSentElsewhereMeanwhileIsNotRepeated() throws {
     let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }

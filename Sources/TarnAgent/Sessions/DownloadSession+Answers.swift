@@ -108,12 +108,8 @@ extension DownloadSession {
       guard isRunning, !isCancelled else { return nil }
       var task = task
       (task.request.url, task.request.headers) = (request.url, request.headers)
-      switch (order.to, task.wish) {
-      case (let to?, _): task.wish = .move(to: to, order.existing)
-      // What is being suspended stays suspended, and what is being moved stops already.
-      case (nil, .suspend), (nil, .move): break
-      case (nil, .cancel), (nil, .goOn), (nil, .again), (nil, nil): task.wish = .again
-      }
+      let wish = order.to.map { TaskWish.move(to: $0, order.existing) } ?? .again
+      task.wish = wish.after(task.wish)
       return (task, [])
     }
     guard isRunning else { return try answer(order, number) }

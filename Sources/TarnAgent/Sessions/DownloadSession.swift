@@ -437,6 +437,8 @@ final class DownloadSession: Sendable {
       let replaces = work?.replaces == true
       folder.finish(task, replaces: replaces)
       if replaces { try ledger.forgetIntent(of: number) }
+      // It begins again, with another request, and was suspended as well.
+      if work?.stopReason?.wish?.suspends == true, !task.state.isEnd { try obey(.wish(.suspend), number) }
       return
     case .unchanged:
       folder.close(number)
@@ -552,9 +554,10 @@ final class DownloadSession: Sendable {
       // It is obeyed when the transfer has stopped, also when the agent is killed before.
       try ledger.update(number) { task in
         guard task.state == .running else { return nil }
-        isRepeated = task.wish == wish
+        let merged = wish.after(task.wish)
+        isRepeated = task.wish == merged
         var task = task
-        task.wish = wish
+        task.wish = merged
         return (task, [])
       }
     }
@@ -622,7 +625,7 @@ final class DownloadSession: Sendable {
       if task.state == .running, task.isBound(for: states) {
         // Its transfer is being stopped. It is queued when that is done.
         var task = task
-        task.wish = .goOn
+        task.wish = TaskWish.goOn.after(task.wish)
         return (task, [])
       }
       guard states.contains(task.state) else { return nil }
@@ -765,7 +768,7 @@ final class DownloadSession: Sendable {
         // A later wish for a running task is in its record.
         let wish = task.wish ?? asked
         if wish == .cancel(keeps: false) { dropped.insert(task.number) }
-        if case .move = wish { moved.insert(task.number) }
+        if wish.destination != nil { moved.insert(task.number) }
         return task.obeying(wish, terms)
       case .leave: return task.interrupted(terms)
       case .hold: return task.held(terms, response)

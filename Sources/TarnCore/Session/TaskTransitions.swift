@@ -59,6 +59,14 @@ extension TaskRecord {
     return (task, [])
   }
 
+  /// Changes the destination of the file and suspends the task.
+  func movedAndSuspended(to: String, _ existing: TaskRequest.Existing?, _ terms: TaskTerms) -> Transition? {
+    guard !state.isEnd else { return nil }
+    var task = self
+    task.move(to: to, existing)
+    return task.suspended(terms)
+  }
+
   package func suspended(_ terms: TaskTerms) -> Transition? {
     guard state.isOpen else { return nil }
     var task = self

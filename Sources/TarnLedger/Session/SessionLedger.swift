@@ -637,7 +637,7 @@ package final class SessionLedger: TransferLedger {
     var isTold = true
     if beginsAgain {
       (record.state, record.life, record.ended, isTold) = (.queued, life, nil, false)
-      if case .move(let to, let existing) = wish {
+      if let (to, existing) = wish?.destination {
         record.move(to: to, existing)
         isTold = true
       }
