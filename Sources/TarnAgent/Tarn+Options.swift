@@ -37,7 +37,18 @@ extension Tarn {
     }
   }
 
-  /// Drops a plan of deletions that the settings order no more: they do not delete, or name another feed than the list of the plan.
+  /// The value of `deleteOrder` after a command that deletes once.
+  static let command = "command"
+
+  /// Returns whether a mirror of the settings deletes: by these, or because the last command said so.
+  func isDeletionOrdered(by settings: MirrorSettings, state: String?) throws(PassFailure) -> Bool {
+    if settings.deletes { return true }
+    return try asking(home(folder: settings.folder, state: state)) { try $0.fact(.deleteOrder) }
+      == Self.command
+  }
+
+  /// Drops a plan of deletions that nobody orders any more: neither the settings nor the last command delete, or the settings name
+  /// another feed than the list of the plan.
   ///
   /// - Returns: the plan; `nil` when none waited, or it is still ordered.
   package func dropUnorderedHold(of settings: MirrorSettings, state: String? = nil) throws(PassFailure)
@@ -47,7 +58,8 @@ extension Tarn {
     guard try heldPaths(folder: settings.folder, state: state, limit: 0) != nil else { return nil }
     let known = try remembered(folder: settings.folder, state: state).feed
     let follows = known.map { isFeed($0, of: settings) } ?? true
-    guard !settings.deletes || !follows else { return nil }
+    let isOrdered = try isDeletionOrdered(by: settings, state: state)
+    guard !isOrdered || !follows else { return nil }
     return try dropHold(folder: settings.folder, state: state)
   }
 

@@ -178,6 +178,8 @@ extension Tarn {
     // A mirror of the settings goes on with these if it leaves them.
     if let own = request.ownOptions {
       pass.facts.append((.options, own.encoded))
+      let isOfCommand = options.isOn(.delete) && !own.isOn(.delete)
+      pass.facts.append((.deleteOrder, isOfCommand ? Self.command : nil))
     } else if !request.isOnce {
       pass.facts.append((.options, options.encoded))
     }

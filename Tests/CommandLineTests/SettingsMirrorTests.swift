@@ -86,6 +86,18 @@ import Testing
     }
   }
 
+  /// Who deletes once may have to approve it.
+  @Test func aHeldPlanOfACommandIsApproved() throws {
+    defer { place.end() }
+    try place.publish(["a.txt": "one\n", "b.txt": "two\n", "c.txt": "three\n"])
+    try settle()
+    #expect(try place.tarn("sync", "n").status == 0)
+    try place.publish(["a.txt": "one\n"])
+    #expect(try place.tarn("sync", "--delete", "n").output.contains("next: tarn approve "))
+    #expect(try place.tarn("status", "n").output.contains("next: tarn approve "))
+    #expect(try place.tarn("approve", "--yes", "n").status == 0 && !place.exists("m/b.txt"))
+  }
+
   /// A pass of all mirrors has not read them.
   @Test func aMirrorOfOtherSettingsIsLeftOut() throws {
     defer { place.end() }

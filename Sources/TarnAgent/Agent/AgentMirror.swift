@@ -155,7 +155,9 @@ extension Tarn {
       let (feed, known) = (StatusDocument(settings).feed, document.feed)
       if document.feed != feed { (document.feed, document.format) = (feed, nil) }
       if !known.isEmpty, !isFeed(known, of: settings) { document.tellOtherFeed(before: known) }
-      if !settings.deletes { document.tellNoHold() }
+      if document.held != nil, try !isDeletionOrdered(by: settings, state: settings.state) {
+        document.tellNoHold()
+      }
       return document
     } catch {
       guard ["no-folder", "not-a-mirror", "marker-missing"].contains(error.code) else { throw error }
@@ -212,7 +214,6 @@ extension StatusDocument {
 
   /// Removes a held plan, which a mirror that deletes no more does not carry out.
   fileprivate mutating func tellNoHold() {
-    guard held != nil else { return }
     (held, entries.held) = (nil, 0)
     if state == "held" { state = "idle" }
   }

@@ -16,6 +16,8 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case listedFormats = "listed-formats"
   /// The formats that lists are compared with: the first ones, then those whose deletions were last carried out or approved.
   case deletingFormat = "deleting-format"
+  /// `command` when the last pass deleted because its command said so, and not the settings of the mirror.
+  case deleteOrder = "delete-order"
   /// The path of the feed's own list in the folder, in Base64.
   case keptList = "kept-list"
   /// The highest version of an accepted manifest.
