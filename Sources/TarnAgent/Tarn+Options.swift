@@ -55,7 +55,13 @@ extension Tarn {
     -> HeldPlan?
   {
     let state = state ?? settings.state
-    guard try heldPaths(folder: settings.folder, state: state, limit: 0) != nil else { return nil }
+    do throws(PassFailure) {
+      guard try heldPaths(folder: settings.folder, state: state, limit: 0) != nil else { return nil }
+    } catch {
+      // Where there is no mirror, nothing is held. Who asks for it is told so.
+      guard error.kind == .folderUnusable else { throw error }
+      return nil
+    }
     let known = try remembered(folder: settings.folder, state: state).feed
     let follows = known.map { isFeed($0, of: settings) } ?? true
     let isOrdered = try isDeletionOrdered(by: settings, state: state)
