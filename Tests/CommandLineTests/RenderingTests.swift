@@ -1,3 +1,4 @@
+import TarnConfig
 import TarnCore
 import TarnEngine
 import Testing
@@ -126,6 +127,22 @@ import Testing
   }
 
   /// One of several mirrors is named once.
+  /// What is quoted is no end of a command.
+  @Test func theNextCommandsGetTheSettings() {
+    let paths = SettingsPaths(environment: [:], isRoot: false, config: "/c.toml", workingDirectory: "/")
+    for (line, expected) in [
+      ("next: tarn explain m 'a, b; c'", "next: tarn explain m 'a, b; c' --config /c.toml"),
+      (
+        "next: tarn forget m; or, to keep it: tarn sync m",
+        "next: tarn forget m --config /c.toml; or, to keep it: tarn sync m --config /c.toml"
+      ),
+      ("next: tarn sync m --config /c.toml", "next: tarn sync m --config /c.toml"),
+      ("next: correct the feed", "next: correct the feed"), ("hint: tarn sync m", "hint: tarn sync m"),
+    ] {
+      #expect(paths.completing([line]) == [expected])
+    }
+  }
+
   @Test func aMirrorByItsFolderIsNamedOnce() {
     func line(_ message: String, of mirror: String) -> String {
       let failure = PassFailure(.folderUnusable, code: "c", message)

@@ -109,12 +109,12 @@ extension Agent {
       .of(code: "reloaded"))
   }
 
-  /// Drops a held plan of a mirror that deletes no more. A mirror that cannot be examined now drops it in its
+  /// Drops a held plan that the settings order no more. A mirror that cannot be examined now drops it in its
   /// next pass.
   private func dropHold(of settings: MirrorSettings) {
     guard let plan = try? parts.tarn.dropUnorderedHold(of: settings) else { return }
     parts.log.tell(
-      .notice, "plan \(plan.id) is dropped: the mirror deletes no more",
+      .notice, "plan \(plan.id) is dropped: the settings order it no more",
       .of(mirror: settings.name, code: "plan-dropped"))
   }
 

@@ -464,8 +464,9 @@ package final class Agent: Sendable {
     // Only the folder tells of a mirror that was not the agent's.
     if kept == nil { history.wasCutShort = recorded.wasCutShort }
     history.lastAttempt = [recorded.lastAttempt, history.lastAttempt].compactMap(\.self).max()
-    let isLost = parts.tarn.loss(of: settings) != nil
-    history.lastSuccess = recorded.lastSuccess ?? (isLost ? kept?.history.lastSuccess : nil)
+    // The ledger of a lost folder cannot be read.
+    history.lastSuccess =
+      recorded.lastSuccess ?? (parts.tarn.loss(of: settings) == nil ? nil : kept?.history.lastSuccess)
     if let success = recorded.lastSuccess, let attempt = kept?.history.lastAttempt, success > attempt {
       // Somebody has synced by hand since.
       history.failures = 0

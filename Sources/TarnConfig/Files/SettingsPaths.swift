@@ -40,24 +40,6 @@ package struct SettingsPaths: Sendable, Equatable {
     "tarn \(words)" + (file.map { " --config \(ShellWord.quote($0))" } ?? "")
   }
 
-  /// Adds `--config FILE` to the commands of lines that begin with `next: `, when that was given. A mirror of that name may stand in
-  /// other settings, too.
-  package func completing(_ lines: [String]) -> [String] {
-    guard let file else { return lines }
-    let option = " --config \(ShellWord.quote(file))"
-    return lines.map { line in
-      guard line.hasPrefix("next: "), !line.contains(option) else { return line }
-      let sentences = line.split(separator: "; ", omittingEmptySubsequences: false).map {
-        sentence -> String in
-        guard let start = sentence.firstRange(of: "tarn ") else { return String(sentence) }
-        // The command may be the first part of the sentence.
-        let end = sentence[start.lowerBound...].firstRange(of: ", ")?.lowerBound ?? sentence.endIndex
-        return sentence[..<end] + option + sentence[end...]
-      }
-      return sentences.joined(separator: "; ")
-    }
-  }
-
   /// - Parameters:
   ///   - isRoot: true for the user id 0; outside of a service this decides the instance.
   ///   - config: the file of `--config`.

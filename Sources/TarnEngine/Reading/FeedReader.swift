@@ -349,7 +349,7 @@ struct FeedReader {
 
     private var hint: String? {
       switch code {
-      case "http-404", "http-410": "check the address of the feed; nothing was changed"
+      case "http-404", "http-410": "check the address of the feed"
       case "http-407": "give the proxy its user and password, in the address of --proxy"
       case "http-403":
         "check the address of the feed; if one has to log in there, give the credentials that the server asks for: "

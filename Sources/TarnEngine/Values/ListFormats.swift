@@ -1,5 +1,3 @@
-import TarnCore
-
 /// The formats of a feed's own document and of the listings below it, which servers behind one address may write in different ways.
 ///
 /// The ledger keeps them as text: that of the document, then the others in order, separated by commas.

@@ -634,13 +634,10 @@ package final class SessionLedger: TransferLedger {
     var event = SessionEvent(.finished, time: now, of: record)
     event.response = try Self.response(number, connection)
     // A file that is fetched again in its place is no end of the task. One that stays while the task goes elsewhere is told of.
-    var isTold = true
+    let isTold = !beginsAgain || wish?.destination != nil
     if beginsAgain {
-      (record.state, record.life, record.ended, isTold) = (.queued, life, nil, false)
-      if let (to, existing) = wish?.destination {
-        record.move(to: to, existing)
-        isTold = true
-      }
+      (record.state, record.life, record.ended) = (.queued, life, nil)
+      if let (to, existing) = wish?.destination { record.move(to: to, existing) }
     }
     // Its request has reached the server, and is not sent again without an order.
     let isAsked = beginsAgain && !record.request.isRepeatable
@@ -649,10 +646,11 @@ package final class SessionLedger: TransferLedger {
       (record.code, record.message) = (TaskRecord.interruptedCode, TaskRecord.interruptedMessage)
     }
     try connection.update(record)
-    if isTold { try append(event, connection) }
+    if isTold {
+      try append(event, connection)
+      try tellEnds(of: [record], connection)
+    }
     if isAsked { try append(SessionEvent(.needsRequest, time: now, of: record), connection) }
-    guard isTold else { return }
-    try tellEnds(of: [record], connection)
   }
 
   /// Returns the last response of a task's server. `nil` when there was none.

@@ -59,7 +59,6 @@ struct PassTargets {
       // Later messages refer to the folder in the words of commands that take mirrors.
       var request = request(feed: feed, folder: session.tarn.word(ofFolder: words[1]), flags)
       request.mayBeTheAgents = true
-      request.isDryRun = session.onlyPlans(session.tarn.absolute(words[1]))
       return [request]
     }
     if words.count == 2 {

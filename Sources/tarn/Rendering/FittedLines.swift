@@ -1,3 +1,6 @@
+import TarnConfig
+import TarnCore
+
 /// Lines for a terminal of some width, which would break words by itself.
 enum FittedLines {
   /// The programs whose commands are kept whole.
@@ -43,7 +46,7 @@ enum FittedLines {
   }
 
   /// Returns the first command of a line: behind a colon, or as the value of a row.
-  private static func command(in line: String, _ programs: [String]) -> Range<String.Index>? {
+  fileprivate static func command(in line: String, _ programs: [String]) -> Range<String.Index>? {
     let starts = programs.flatMap { program in
       [": ", "  "].flatMap { front in
         line.ranges(of: "\(front)\(program) ").map { line.index($0.lowerBound, offsetBy: 2) }
@@ -57,5 +60,23 @@ enum FittedLines {
       return !isQuoted && (line[index...].hasPrefix(", ") || line[index...].hasPrefix("; "))
     }
     return start..<(end ?? line.endIndex)
+  }
+}
+
+extension SettingsPaths {
+  /// Adds `--config FILE` to the commands of lines that begin with `next: `, when that was given. A mirror of that name may stand in
+  /// other settings, too.
+  func completing(_ lines: [String]) -> [String] {
+    guard let file else { return lines }
+    let option = " --config \(ShellWord.quote(file))"
+    return lines.map { line in
+      guard line.hasPrefix("next: "), !line.contains(option) else { return line }
+      var (done, rest) = ("", line)
+      while let command = FittedLines.command(in: rest, ["tarn"]) {
+        done += rest[..<command.upperBound] + option
+        rest = String(rest[command.upperBound...])
+      }
+      return done + rest
+    }
   }
 }

@@ -42,7 +42,7 @@ struct AgentSync {
       if let name = request.name { tellOther(name) }
       return nil
     }
-    order.agent.map(tellOfOlderSettings)
+    if let agent = order.agent { tellOfOlderSettings(agent) }
     return try follow(order, since: began, isOnlyOne: isOnlyOne) { () throws(PassFailure) in
       try ask(word, expected)
     }
@@ -57,7 +57,7 @@ struct AgentSync {
       })
     else { return }
     session.say(
-      "\(Printable.escape(newer)) was changed since the agent read it; until then the old text counts: "
+      "\(Printable.escape(newer)) was changed since the agent read it, and the agent goes by the old text; to let it read: "
         + session.sources.paths.command("reload"))
   }
 

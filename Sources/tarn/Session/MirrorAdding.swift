@@ -53,7 +53,7 @@ struct MirrorAdding {
     try refuseUnmakableFolder(mirror.folder)
     warnOfFolder(mirror)
     var report = AddReport(mirror, file: file.path, rhythm: wish.rhythm)
-    if wish.readsFeed { report.read(try read(mirror, wish)) }
+    if wish.readsFeed { report.read(try read(mirror, wish), options: mirror.options) }
     report.agent = try write(file, text).word
     if report.agent == "none" { report.next = change.start }
     warnOfConfinement(mirror.folder)
@@ -238,8 +238,7 @@ struct MirrorAdding {
       let rest =
         "nothing was written"
         + (isLasting ? "" : "; 'tarn add --no-check' adds the mirror without reading the feed")
-      let hint = failure.hint.map { $0.replacing("; nothing was changed", with: "") }
-      failure.hint = hint.map { "\($0); \(rest)" } ?? rest
+      failure.hint = failure.hint.map { "\($0); \(rest)" } ?? rest
     default: break
     }
     return failure
@@ -314,7 +313,6 @@ struct AddReport: Encodable {
   private var leavesOldFiles = false
   /// What is said of options that do nothing with the feed's format.
   private var idleOptions: String?
-  private let options: PassOptions
   /// The number of files whose size the feed does not tell.
   private var unknownSizes = 0
 
@@ -323,7 +321,6 @@ struct AddReport: Encodable {
   }
 
   init(_ mirror: MirrorSettings, file: String, rhythm: (name: String, text: String)?) {
-    options = mirror.options
     leavesOldFiles =
       (mirror.options.last(.keep) ?? mirror.options.last(.maxAge)) != nil
       && !mirror.options.isOn(.delete)
@@ -334,7 +331,7 @@ struct AddReport: Encodable {
     if rhythm?.name == "schedule" { schedule = rhythm?.text } else { every = rhythm?.text }
   }
 
-  mutating func read(_ report: PassReport) {
+  mutating func read(_ report: PassReport, options: PassOptions) {
     (files, bytes) = (report.counts.wanted, report.bytes.wanted)
     unknownSizes = report.bytes.unknownSizes
     idleOptions = SyncSummary.idleOptions(options, report)
