@@ -1,20 +1,27 @@
 import TarnCore
+import TarnRuntime
 
-/// Cookies that outlive their exchanges. Each goes back only to the host that set it: without a list of public suffixes, nothing
-/// tells who owns a wider domain. Network thread only.
-final class HostCookies {
+/// Cookies that outlive their exchanges, and their client where its owner keeps them. Each goes back only to the host that set it:
+/// without a list of public suffixes, nothing tells who owns a wider domain. Callable on any thread.
+package final class HostCookies: Sendable {
   private static let mostHosts = 1000
-  private var hosts: [String: ChainCookies] = [:]
+  private let hosts = Locked<[String: ChainCookies]>([:])
+
+  package init() {}
 
   func store(_ lines: [String], of url: SourceURL, _ now: Timestamp) {
     let host = url.origin.host
-    guard !lines.isEmpty, hosts[host] != nil || hosts.count < Self.mostHosts else { return }
-    hosts[host, default: ChainCookies()].store(lines, from: url, now: now, isHostOnly: true)
+    hosts.withLock { hosts in
+      guard !lines.isEmpty, hosts[host] != nil || hosts.count < Self.mostHosts else { return }
+      hosts[host, default: ChainCookies()].store(lines, from: url, now: now, isHostOnly: true)
+    }
   }
+
+  package func removeAll() { hosts.withLock { $0 = [:] } }
 
   /// Returns the `Cookie` field for a hop, with the cookies of the chain that are not stored here.
   func header(for url: SourceURL, with chain: String?) -> String? {
-    guard let own = hosts[url.origin.host]?.header(for: url) else { return chain }
+    guard let own = hosts.withLock({ $0[url.origin.host] })?.header(for: url) else { return chain }
     func names(_ text: String) -> [(Substring, Substring)] {
       text.split(separator: ";").map { pair in
         let pair = pair.drop { $0 == " " }

@@ -28,15 +28,16 @@ final class Client {
   private var bucket: RateBucket?
   let dates = HeaderDates()
   /// The cookies of all exchanges, where the settings keep them.
-  let cookies = HostCookies()
+  let cookies: HostCookies
   /// The exchanges that took bytes in this turn.
   private var fresh: [Exchange] = []
 
   init(
     _ id: ClientID, settings: NetworkSettings, mirror: String, clock: any Clock, budget: TransferBudget,
-    pace: SharedPace?
+    pace: SharedPace?, cookies: HostCookies
   ) {
     self.id = id
+    self.cookies = cookies
     self.settings = settings
     self.mirror = mirror
     self.clock = clock

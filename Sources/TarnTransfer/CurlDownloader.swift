@@ -23,18 +23,18 @@ package final class CurlDownloader: Downloading {
     let limits = PlaceLimits(total: settings.connections, perHost: settings.connectionsPerHost)
     thread = try NetworkThread(limits: limits, clock: clock, budget: TransferBudget(nil, clock: clock))
     (mirror, proxy) = ("", settings.proxy)
-    client = thread.inbox.join(settings, mirror: mirror)
+    client = thread.inbox.join(settings, mirror: mirror, HostCookies())
     giveBack = nil
   }
 
   init(
-    on thread: NetworkThread, settings: NetworkSettings, mirror: String,
+    on thread: NetworkThread, settings: NetworkSettings, mirror: String, cookies: HostCookies,
     giveBack: @escaping @Sendable () -> Void
   ) {
     self.thread = thread
     self.giveBack = giveBack
     (self.mirror, proxy) = (mirror, settings.proxy)
-    client = thread.inbox.join(settings, mirror: mirror)
+    client = thread.inbox.join(settings, mirror: mirror, cookies)
   }
 
   deinit {

@@ -42,18 +42,24 @@ package final class DownloaderPool: Sendable {
   ///   - priority: the new priority; `nil` to keep the mirror's.
   ///   - readsFiles: true when its sources are `file:` URLs. They are read on a thread of its own, so that a hanging file system
   ///     holds up nobody else.
+  ///   - cookies: the cookies that it begins with, and adds to where the settings keep cookies.
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when a thread or libcurl's handles cannot be made.
   package func downloader(
-    mirror: String, settings: NetworkSettings, priority: TransferPriority? = nil, readsFiles: Bool = false
+    mirror: String, settings: NetworkSettings, priority: TransferPriority? = nil, readsFiles: Bool = false,
+    cookies: HostCookies = HostCookies()
   ) throws(DownloadFailure) -> CurlDownloader {
     if let priority { budget.setPriority(priority, mirror: mirror) }
     guard settings.isAnonymous, !readsFiles else {
       let thread = try makeThread()
-      return CurlDownloader(on: thread, settings: settings, mirror: mirror) { thread.close() }
+      return CurlDownloader(on: thread, settings: settings, mirror: mirror, cookies: cookies) {
+        thread.close()
+      }
     }
     let domain = Domain(settings)
     let thread = try borrow(domain)
-    return CurlDownloader(on: thread, settings: settings, mirror: mirror) { self.giveBack(domain) }
+    return CurlDownloader(on: thread, settings: settings, mirror: mirror, cookies: cookies) {
+      self.giveBack(domain)
+    }
   }
 
   /// The number of threads that clients share now.

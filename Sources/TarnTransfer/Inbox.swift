@@ -9,7 +9,7 @@ struct ClientID: Hashable, Sendable {
 /// The commands of other threads to a network thread.
 final class Inbox: BudgetMember {
   enum Command: Sendable {
-    case join(ClientID, NetworkSettings, mirror: String)
+    case join(ClientID, NetworkSettings, mirror: String, HostCookies)
     case start(DownloadID, ClientID, DownloadRequest, any DownloadReceiver)
     case resume(DownloadID)
     case cancel(DownloadID)
@@ -36,12 +36,12 @@ final class Inbox: BudgetMember {
     self.multi = multi
   }
 
-  func join(_ settings: NetworkSettings, mirror: String) -> ClientID {
+  func join(_ settings: NetworkSettings, mirror: String, _ cookies: HostCookies) -> ClientID {
     state.withLock { state in
       state.lastID += 1
       let client = ClientID(value: state.lastID)
       state.clients.insert(client)
-      append(.join(client, settings, mirror: mirror), to: &state)
+      append(.join(client, settings, mirror: mirror, cookies), to: &state)
       return client
     }
   }

@@ -65,7 +65,7 @@ final class TransferLoop {
 
   private func obey(_ command: Inbox.Command) {
     switch command {
-    case .join(let id, let settings, let mirror): join(id, settings, mirror: mirror)
+    case .join(let id, let settings, let mirror, let cookies): join(id, settings, mirror: mirror, cookies)
     case .start(let id, let client, let request, let receiver): begin(id, client, request, receiver)
     case .resume(let id): resume(id)
     case .cancel(let id): if let exchange = exchanges[id] { cancel(exchange) }
@@ -80,9 +80,10 @@ final class TransferLoop {
 
   // MARK: Clients
 
-  private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String) {
+  private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String, _ cookies: HostCookies) {
     let client = Client(
-      id, settings: settings, mirror: mirror, clock: clock, budget: budget, pace: terms.pace)
+      id, settings: settings, mirror: mirror, clock: clock, budget: budget, pace: terms.pace,
+      cookies: cookies)
     clients[id] = client
     turns.append(client)
   }

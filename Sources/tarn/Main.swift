@@ -76,7 +76,7 @@ enum Main {
   }
 
   private static func tell(_ failure: PassFailure, isJSON: Bool) -> Int32 {
-    let failure = failure.blamingSettings
+    let failure = failure.withSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
     let style = Terminal.messages.style(.auto)
     let lines = FailureText.lines(

@@ -65,6 +65,8 @@ import Testing
     try place.write("no list\n", "feed/broken")
     let cases: [([String], Int32, String)] = [
       ([feed, "old"], 64, "is a mirror already: \(place.path)/tarn.toml:3:8"),
+      ([feed, "old"], 64, "it keeps this folder: change it there, or first: tarn remove old"),
+      ([feed, "else/old"], 64, "give the new one a name: --name NAME"),
       ([feed, "old", "--name", "new"], 78, "the folder of 'old'"),
       ([feed, "old/below", "--name", "new"], 78, "lies in the folder of 'old'"),
       ([feed, "m", "--name", "a.b"], 64, "cannot be a mirror's name"),

@@ -141,6 +141,13 @@ import Testing
     ] {
       #expect(paths.completing([line]) == [expected])
     }
+    for (line, expected) in [
+      ("tarn approve m 1a", "tarn approve m 1a --config /c.toml"),
+      ("to go on: tarn approve m", "to go on: tarn approve m --config /c.toml"),
+      ("'tarn status' names them", "'tarn status' names them"), ("to see: ls", "to see: ls"),
+    ] {
+      #expect(paths.completing(line) == expected)
+    }
   }
 
   @Test func aMirrorByItsFolderIsNamedOnce() {

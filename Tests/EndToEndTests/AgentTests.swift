@@ -147,6 +147,7 @@ final class AgentTests: AgentHouse {
     #expect(early.status == 64 && early.errors.contains("follows \(feed)"), "\(early)")
     let old = try tarn("sync", "files")
     #expect(old.status == 0 && old.errors.contains("tarn.toml was changed since the agent read it"), "\(old)")
+    #expect(try tarn("plan", "files").errors.contains("tarn.toml was changed since the agent read it"))
     try settings("[mirror.files]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/files\"\n")
     agent?.signal(SIGTERM)
     _ = try agent?.wait()

@@ -170,6 +170,17 @@ struct SessionNetworkTests {
     try house.add(["url": house.server.url("member")])
     try house.wait()
     #expect(house.text("member") == "member")
+    // Other settings of the network leave them, and no cookies forget them.
+    try house.set("{\"cookies\":true,\"transfers\":1,\"limits\":{\"idle\":90}}")
+    try house.add(["url": house.server.url("member?2"), "to": house.out + "second"])
+    try house.wait()
+    #expect(house.text("second") == "member")
+    try house.set("{\"transfers\":1}")
+    try house.set("{\"cookies\":true,\"transfers\":1}")
+    try house.add(["url": house.server.url("member?3"), "to": house.out + "third"])
+    try waitUntil("the third is asked for") {
+      try house.tarn("session", "events", "s").output.contains("needs-request")
+    }
     let other = try house.tarn(
       "get", "--background", "--session", "other", "--to", house.out + "o/", "-p", house.server.url("login"),
       house.server.url("member"))

@@ -428,6 +428,25 @@ import Testing
     #expect(codes == [.finished, .needsRequest], "\(codes)")
   }
 
+  /// Another digest came while it ran, and only a second request could bring a file that has it.
+  @Test(arguments: [true, false]) func aPostWithAnotherDigestIsNotRepeated(isKilled: Bool) throws {
+    let (task, gate) = try bench.beginPaused("a") { $0.method = "POST" }
+    let digest = OpenSSLHashing().digest(.sha256, of: [1]).labelled
+    #expect(try bench.add("a") { ($0.method, $0.digest) = ("POST", digest) } == task)
+    gate.open()
+    if isKilled {
+      try bench.run(until: "it has its name") { bench.fileExists("out/a") }
+      try bench.reopen()
+    }
+    try bench.run(until: "it asks") { try bench.state(task) == .waiting && !bench.session.isAtWork(task) }
+    #expect(try bench.ledger.task(task)?.code == "interrupted" && bench.codes().last == .needsRequest)
+    #expect(bench.asked.withLock { $0.count } == 1)
+    bench.answer("a", FakeAnswer(etag: "\"2\"", body: [1]))
+    #expect(try bench.session.answer(SessionOrder(.answer, task: task), task))
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.digest == digest && bench.asked.withLock { $0.count } == 2)
+  }
+
   /// The file that was replaced goes from where it was, and not from where the task goes.
   @Test func whatWasReplacedGoesThoughTheTaskIsSentElsewhere() throws {
     try "old".write(toFile: bench.path + "/out/a", atomically: true, encoding: .utf8)
@@ -555,6 +574,22 @@ import Testing
     #expect(try bench.state(task) == .finished && bench.fileExists("other/a") && bench.files.isEmpty)
     let ranges = bench.asked.withLock { $0.filter { $0.offset > 0 } }
     #expect(ranges.count == 1)
+  }
+
+  /// A client says it after the rule.
+  @Test(arguments: [true, false]) func aDestinationOfAClientGoesBeforeARule(isMoved: Bool) throws {
+    var rule = ResponseRule(.place)
+    rule.to = bench.path + "/gone/"
+    let task = try bench.add("a") { $0.rules = [rule] }
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed, "the rule's folder is missing")
+    var order = SessionOrder(.retry, task: task)
+    if isMoved { order.to = bench.path + "/other/" } else { order.url = "http://h/b" }
+    #expect(try bench.session.answer(order, task))
+    try bench.reopen()
+    try bench.finish(task)
+    #expect(
+      try bench.state(task) == (isMoved ? .finished : .failed) && bench.fileExists("other/a") == isMoved)
   }
 
   /// The bytes of a task's own partial file are part of its file.

@@ -28,7 +28,7 @@ extension DownloadSession {
         reason = .fail(
           code: "refused-by-rule", message: "a rule refuses what the server sends\(TaskAtWork.summary(head))")
       case .hold: reason = .hold
-      case .place:
+      case .place where !work.isMoved:
         // The folder may have become a mirror since the rule was stored.
         if let to = rule?.to, let mirror = TaskPlace(to)?.mirror {
           reason = .fail(code: TaskPlace.inMirror, message: TaskPlace.isInMirror(to, mirror))
@@ -38,7 +38,7 @@ extension DownloadSession {
         {
           answer.to = (to, directory)
         }
-      case .accept, nil: break
+      case .place, .accept, nil: break
       }
       if isFile, reason == nil { try folder.name(task, name) }
       if isFile, reason == nil {

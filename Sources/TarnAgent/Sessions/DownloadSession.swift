@@ -81,12 +81,15 @@ final class DownloadSession: Sendable {
     for task in try ledger.partialTasks() where !task.state.isEnd { folder.reserve(task) }
   }
 
-  /// Queues finished tasks again that got a digest while they ran, where a crash came before `ended` could do so.
+  /// Queues finished tasks again that got a digest while they ran, where a crash came before `ended` could do so. Those that are no GET
+  /// wait for an order.
   ///
   /// - Parameter number: the only task to look at; `nil` for all.
   private func queueUncompared(_ number: Int64? = nil) throws(LedgerFailure) {
-    let tasks = try ledger.uncompared(number)
-    if !tasks.isEmpty { _ = try queue(tasks, from: [.finished]) }
+    let (tasks, terms) = (try ledger.uncompared(number), terms)
+    guard !tasks.isEmpty else { return }
+    _ = try ledger.update(tasks) { $0.request.isRepeatable ? nil : $0.reopened(terms) }
+    _ = try queue(tasks, from: [.finished])
   }
 
   /// Takes back tasks that were running when the agent ended, or whose end could not be recorded.
@@ -253,8 +256,8 @@ final class DownloadSession: Sendable {
       guard let opened = try open(task, known) else { return nil }
       // From here on orders find the task. Its bytes count among those of the tasks at work.
       var work = TaskAtWork(
-        request: task.request, replaces: known != nil || task.request.existing == .replace, known: known,
-        network: network.number, kept: folder.partial(of: task)?.bytes ?? 0, began: clock.monotonic())
+        task, known: known, network: network.number, kept: folder.partial(of: task)?.bytes ?? 0,
+        began: clock.monotonic())
       // Its room is there now, and nobody else gets it meanwhile.
       if let room { (work.size, work.isUnsized) = (max(work.size, room.bytes), room.isUnsized) }
       atWork.withLock { [work] in $0[number] = work }

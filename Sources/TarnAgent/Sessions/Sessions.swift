@@ -14,6 +14,7 @@ final class Sessions: SessionPort {
   private struct Open {
     let session: DownloadSession
     let progress: PassProgress
+    let cookies: HostCookies
     var listeners: [UInt64: @Sendable () -> Void] = [:]
     var wake = WakeState()
   }
@@ -96,25 +97,27 @@ final class Sessions: SessionPort {
       if isNew { try ledger.set(.token, random.token()) }
       if isNew, let first { try ledger.set(.settings, JSONText.line(first)) }
       let settings = try ledger.settings()
-      let progress = PassProgress(clock: clock)
+      let (progress, cookies) = (PassProgress(clock: clock), HostCookies())
       let session = try DownloadSession(
         id: id, ledger: ledger,
         folder: SessionFolder(
           id: id, token: try ledger.fact(.token), names: names, hashing: OpenSSLHashing()),
-        downloader: try downloader(id, settings), progress: progress, promises: promises,
+        downloader: try downloader(id, settings, cookies), progress: progress, promises: promises,
         clock: clock, random: random, post: { [loop] in loop.post($0) })
       if isNew { try session.age.touch() }
-      let open = Open(session: session, progress: progress)
+      let open = Open(session: session, progress: progress, cookies: cookies)
       state.withLock { ($0.sessions[id], $0.broken[id]) = (open, nil) }
       loop.post(.wake(session))
       return (open, isNew)
     }
   }
 
-  private func downloader(_ id: String, _ settings: SessionSettings) throws -> any Downloading {
+  private func downloader(
+    _ id: String, _ settings: SessionSettings, _ cookies: HostCookies
+  ) throws -> any Downloading {
     var network = settings.network
     network.userAgent = "tarn/\(Tarn.version)"
-    return try pool.downloader(mirror: Self.client(id), settings: network)
+    return try pool.downloader(mirror: Self.client(id), settings: network, cookies: cookies)
   }
 
   private func find(_ id: String) throws(ControlFailure) -> Open {
@@ -200,10 +203,8 @@ final class Sessions: SessionPort {
     }
     try Self.translating { try settings?.validate() }
     for rule in settings?.rules ?? [] { try rule.to.map(refuseMirror) }
-    let (session, isNew) = try Self.translating {
-      let (open, isNew) = try makeOpen(id, settings)
-      return (open.session, isNew)
-    }
+    let (open, isNew) = try Self.translating { try makeOpen(id, settings) }
+    let session = open.session
     let stored = session.settings
     if let settings, !isNew, isUpdate {
       try Self.translating {
@@ -212,7 +213,8 @@ final class Sessions: SessionPort {
           _ = try session.ledger.takeDelivered()
         }
         let isOther = settings.network != stored.network
-        try session.set(settings, isOther ? downloader(id, settings) : nil)
+        if settings.cookies != true { open.cookies.removeAll() }
+        try session.set(settings, isOther ? downloader(id, settings, open.cookies) : nil)
       }
       loop.post(.wake(session))
     }

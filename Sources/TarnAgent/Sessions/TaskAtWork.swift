@@ -8,6 +8,8 @@ struct TaskAtWork {
   let request: TaskRequest
   /// True when the file may replace another one.
   let replaces: Bool
+  /// True when a client has changed the destination.
+  let isMoved: Bool
   /// The record of the file that is in place already and is checked.
   let known: Row?
   /// The number of its downloader.
@@ -30,8 +32,10 @@ struct TaskAtWork {
   /// The session's age at which the time for the whole task is over; `nil` when that was dealt with.
   var end: Int64?
 
-  init(request: TaskRequest, replaces: Bool, known: Row?, network: Int, kept: UInt64, began: Instant) {
-    (self.request, self.replaces, self.known, self.network) = (request, replaces, known, network)
+  init(_ task: TaskRecord, known: Row?, network: Int, kept: UInt64, began: Instant) {
+    (request, isMoved) = (task.request, task.isMoved)
+    replaces = known != nil || task.request.existing == .replace
+    (self.known, self.network) = (known, network)
     (self.kept, self.began, size) = (kept, began, kept)
   }
 }

@@ -53,6 +53,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
   package var movedFrom: String?
   /// What a client wants of the running task. It is carried out when the transfer has stopped, also after a crash.
   package var wish: TaskWish?
+  /// True when a client has changed the destination. No rule changes it again.
+  package var isMoved = false
 
   private enum CodingKeys: String, CodingKey {
     case number, state, request, path, bytes, digest, code, message, attempts, nextAttempt, added, ended
@@ -120,6 +122,7 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     let place = TaskPlace(to)
     if directory != nil { movedFrom = movedFrom ?? TaskPlace(request.to)?.directory }
     if movedFrom == place?.directory { movedFrom = nil }
+    isMoved = isMoved || to != request.to
     (request.to, request.existing) = (to, existing ?? request.existing)
     // A file that has bytes keeps its name in a folder: no server may be asked again what it is called.
     let earlier = directory == nil ? nil : path.flatMap { TaskPlace($0)?.name }

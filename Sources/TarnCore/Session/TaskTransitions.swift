@@ -103,6 +103,15 @@ extension TaskRecord {
     }
   }
 
+  /// Lets a finished task begin again when somebody orders that its request, which is no GET, is sent again.
+  package func reopened(_ terms: TaskTerms) -> Transition? {
+    guard state == .finished else { return nil }
+    var task = self
+    task.attempts = 0
+    task.begin(.queued, terms)
+    return task.unanswered(terms)
+  }
+
   /// Lets the task wait for somebody who orders that its request is sent again.
   private func unanswered(_ terms: TaskTerms) -> Transition {
     var task = self
@@ -160,7 +169,7 @@ extension TaskRecord {
     case .failed, .cancelled:
       // Its bytes may be at another place, where it was sent since.
       move(to: request.to, request.existing)
-      (self.request, attempts, fresh) = (request, 0, terms.now)
+      (self.request, attempts, fresh, isMoved) = (request, 0, terms.now, false)
       begin(request.first, terms)
       return true
     case .finished where !takesAll:

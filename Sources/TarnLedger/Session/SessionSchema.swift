@@ -2,8 +2,13 @@ extension Schema {
   /// The schema of a session's ledger.
   static let session = Schema(steps: [
     sessionVersion1, sessionVersion2, sessionVersion3, sessionVersion4, sessionVersion5,
-    sessionVersion6,
+    sessionVersion6, sessionVersion7,
   ])
+
+  private static let sessionVersion7 = """
+    -- 1 when a client has changed the destination, else 0.
+    ALTER TABLE tasks ADD COLUMN is_moved INTEGER NOT NULL DEFAULT 0;
+    """
 
   private static let sessionVersion6 = """
     -- FileOrigin of the finished file as JSON; NULL when it is not known.

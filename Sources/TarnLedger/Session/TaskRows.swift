@@ -9,7 +9,7 @@ extension TaskRecord: TableRecord {
   /// All columns but the number. The last three repeat parts of the request for queries, and are not read.
   static let ownColumns = """
     state, request, added, path, bytes, digest, code, message, attempts, due, ended, whole, stall, fresh, file, origin,
-      directory, moved_from, wish, disk, rank, task_group, client_key
+      directory, moved_from, wish, disk, is_moved, rank, task_group, client_key
     """
   /// The last parameter is the number.
   static let put = "UPDATE tasks SET (\(ownColumns)) = (\(places(of: ownColumns))) WHERE number = ?"
@@ -38,6 +38,7 @@ extension TaskRecord: TableRecord {
     try sink.put(optional: movedFrom)
     try sink.put(optional: wish.map { JSONText.line($0) })
     try sink.put(optional: disk)
+    try sink.put(isMoved)
     try sink.put((request.priority ?? .normal).rank)
     try sink.put(optional: request.group)
     try sink.put(optional: request.key)
@@ -69,6 +70,7 @@ extension TaskRecord: TableRecord {
     record.movedFrom = try source.optionalText()
     record.wish = try source.optionalText().flatMap { JSONText.value(TaskWish.self, from: $0) }
     record.disk = try source.optionalText()
+    record.isMoved = try source.flag()
     return record
   }
 }

@@ -124,7 +124,7 @@ struct ApproveCommand: ParsableCommand {
     } else if !session.isQuiet || status != .inSync {
       let mirror = ShellWord.quote(mirror)
       for line in ApprovalText.lines(approval, mirror: mirror, style: session.style) {
-        session.console.data(line)
+        session.console.data(session.sources.paths.completing(line))
       }
     }
     try status.end()
@@ -154,7 +154,7 @@ struct ApproveCommand: ParsableCommand {
     } else if !session.isQuiet || status != .inSync {
       let mirror = ShellWord.quote(mirror)
       for line in ApprovalText.lines(report, mirror: mirror, style: session.style) {
-        session.console.data(line)
+        session.console.data(session.sources.paths.completing(line))
       }
     }
   }

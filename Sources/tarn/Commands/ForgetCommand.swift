@@ -70,7 +70,8 @@ struct ForgetCommand: ParsableCommand {
       let report = ForgetReport(folder: Printable.escape(mirror), trashFiles: forgotten.trashed)
       session.console.data(JSONText.document(report))
     } else if !session.isQuiet {
-      session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten, mirror))")
+      session.console.data(
+        session.sources.paths.completing("forgot \(ShellWord.quote(mirror)): \(said(forgotten, mirror))"))
     }
     if let settings {
       var text = " the settings still name it: \(Self.removal(settings.name, at: settings.place))"
@@ -79,7 +80,7 @@ struct ForgetCommand: ParsableCommand {
         text +=
           "; with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
       }
-      session.say(session.messageStyle.paint("warning:", .warning) + text)
+      session.say(session.messageStyle.paint("warning:", .warning) + session.sources.paths.completing(text))
     }
   }
 
@@ -137,9 +138,9 @@ struct ForgetCommand: ParsableCommand {
         session.tarn.isLostOrEmptied(folder) && !kept.contains { session.tarn.isSamePlace($0, folder) }
       }
       for folder in left.map(ShellWord.quote) {
-        session.console.data(
-          "kept \(folder): it is empty or not there, and may only be unmounted; if it is gone for good: tarn forget \(folder)",
-          now: false)
+        let line =
+          "kept \(folder): it is empty or not there, and may only be unmounted; if it is gone for good: tarn forget \(folder)"
+        session.console.data(session.sources.paths.completing(line), now: false)
       }
       if folders.isEmpty, left.isEmpty {
         session.console.data(

@@ -399,7 +399,7 @@ struct StatusCommand: ParsableCommand {
       for line in NagiosText.lines(check) { session.console.data(line) }
       try NagiosStatus(check).end()
     } catch let failure as PassFailure {
-      Console.shared.data(NagiosText.line(failure.blamingSettings))
+      Console.shared.data(NagiosText.line(failure.withSettings))
       try NagiosStatus.unknown.end()
     }
   }

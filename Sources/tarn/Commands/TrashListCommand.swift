@@ -37,7 +37,7 @@ struct TrashListCommand: ParsableCommand {
     for line in TrashText.lines(
       rows, lifetime: lifetime, mirror: ShellWord.quote(mirror), now: session.now, style: session.style)
     {
-      session.console.data(line, now: false)
+      session.console.data(session.sources.paths.completing(line), now: false)
     }
   }
 }

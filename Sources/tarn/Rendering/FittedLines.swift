@@ -67,16 +67,20 @@ extension SettingsPaths {
   /// Adds `--config FILE` to the commands of lines that begin with `next: `, when that was given. A mirror of that name may stand in
   /// other settings, too.
   func completing(_ lines: [String]) -> [String] {
-    guard let file else { return lines }
+    lines.map { $0.hasPrefix("next: ") ? completing($0) : $0 }
+  }
+
+  /// The same for one line: to each command of Tarn at its beginning or behind a colon.
+  func completing(_ line: String) -> String {
+    guard let file else { return line }
     let option = " --config \(ShellWord.quote(file))"
-    return lines.map { line in
-      guard line.hasPrefix("next: "), !line.contains(option) else { return line }
-      var (done, rest) = ("", line)
-      while let command = FittedLines.command(in: rest, ["tarn"]) {
-        done += rest[..<command.upperBound] + option
-        rest = String(rest[command.upperBound...])
-      }
-      return done + rest
+    guard !line.contains(option) else { return line }
+    let front = ": "
+    var (done, rest) = ("", front + line)
+    while let command = FittedLines.command(in: rest, ["tarn"]) {
+      done += rest[..<command.upperBound] + option
+      rest = String(rest[command.upperBound...])
     }
+    return String((done + rest).dropFirst(front.count))
   }
 }

@@ -270,7 +270,7 @@ extension PassFailure {
       case .notFound where !failure.code.hasPrefix("no-such-"): .folderUnusable
       case .usage, .notFound, .tooLarge: .usage
       case .permission: .permission
-      case .conflict: .locked
+      case .conflict: failure.code == "destination-in-mirror" ? .folderUnusable : .locked
       case .unavailable: .noAgent
       case .defect: .defect
       case .storage: .inputOutput

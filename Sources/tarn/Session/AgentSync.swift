@@ -48,7 +48,14 @@ struct AgentSync {
     }
   }
 
-  /// Tells that the agent has not read what these settings say by now.
+  /// Tells that the agent, where it has the mirror, has not read what these settings say by now.
+  func tellOfOlderSettings(of mirror: String) {
+    let answer = try? link.tryAsking(about: mirror, session) { client, mirror in
+      try client.status(mirrors: [mirror], problemLimit: 0)
+    }
+    if let agent = answer?.agent { tellOfOlderSettings(agent) }
+  }
+
   private func tellOfOlderSettings(_ agent: AgentDocument) {
     guard agent.settingsCheck == session.sources.paths.command("config check"),
       let read = Timestamp(rfc3339: agent.settingsRead),

@@ -37,9 +37,13 @@ struct MirrorAdding {
     let name = try name(wish, folder)
     if let failure = SettingsReport(session).failure { throw failure }
     if let place = session.place(of: "feed", in: name) {
+      // A folder has one mirror, whatever its name.
+      let isSame = session.configured(name).map { session.tarn.isSamePlace($0.folder, folder) } ?? false
       throw PassFailure(
         .usage, code: "mirror-exists", "'\(Printable.escape(name))' is a mirror already: \(place)",
-        hint: wish.name == nil ? "give the new one a name: --name NAME" : "choose another name")
+        hint: isSame
+          ? "it keeps this folder: change it there, or first: tarn remove \(ShellWord.quote(name))"
+          : wish.name == nil ? "give the new one a name: --name NAME" : "choose another name")
     }
     let file = MirrorDropIn(name: name, directory: directory)
     var contents = MirrorDropIn.Contents(feed: feed, folder: folder)

@@ -40,6 +40,8 @@ struct PlanRun {
       session.console.data(
         session.style.paint("\(ShellWord.quote(SyncRun.called(request))):", .strong), now: false)
     }
+    // The agent's next pass does not go by this plan then.
+    if let name = request.name { AgentSync(session: session).tellOfOlderSettings(of: name) }
     let (report, kinds) = try plan(request, isOnlyOne: isOnlyOne)
     let status = status(report, isToDo: report.counts.toChange > 0 || !kinds.isEmpty)
     show(report, kinds, request, status: status, isOnlyOne: isOnlyOne)

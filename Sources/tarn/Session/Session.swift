@@ -124,7 +124,7 @@ struct Session: Sendable {
   ///
   /// - Parameter mirror: the mirror, when there are several.
   func tell(_ failure: PassFailure, of mirror: String? = nil) -> ExitStatus {
-    let failure = failure.blamingSettings
+    let failure = failure.withSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
     let lines = FailureText.lines(
       failure, of: mirror, status: status, json: isJSON, style: messageStyle, width: Terminal.messages.width)

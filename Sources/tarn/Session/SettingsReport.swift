@@ -24,6 +24,8 @@ struct SettingsSources: Sendable {
   /// The reason why the last settings that were read are refused, with file, line and column, and the command
   /// that tells all errors. `nil` when they are accepted.
   static let fault = Locked<(text: String, command: String)?>(nil)
+  /// The places of the settings of this command; `nil` before its options are known.
+  static let given = Locked<SettingsPaths?>(nil)
 
   /// - Parameters:
   ///   - workingDirectory: the base of relative names.
@@ -36,6 +38,7 @@ struct SettingsSources: Sendable {
     paths = SettingsPaths(
       environment: found, isRoot: geteuid() == 0, config: config, socket: socket,
       workingDirectory: workingDirectory)
+    Self.given.withLock { [paths] in $0 = paths }
   }
 
   /// Returns the settings for checks, read once per process: commands ask several times.
@@ -78,12 +81,14 @@ struct SettingsSources: Sendable {
 extension PassFailure {
   private static let codesOfUnknown = ["no-agent", "no-folder", "not-a-mirror", "no-feed", "no-mirror"]
 
-  /// Adds the error of the settings to a failure: an agent or a mirror that is not found may be named there.
-  var blamingSettings: PassFailure {
-    guard Self.codesOfUnknown.contains(code), let fault = SettingsSources.fault.withLock({ $0 }) else {
-      return self
-    }
+  /// The failure with what the settings add to it: their error, for an agent or a mirror that is not found may be named there, and
+  /// `--config FILE` in the commands of the hint.
+  var withSettings: PassFailure {
     var failure = self
+    guard Self.codesOfUnknown.contains(code), let fault = SettingsSources.fault.withLock({ $0 }) else {
+      if let paths = SettingsSources.given.withLock({ $0 }) { failure.hint = hint.map(paths.completing) }
+      return failure
+    }
     failure.message += "; the settings, where it may stand, have an error: \(Message.safe(fault.text))"
     failure.hint = fault.command
     return failure
