@@ -2,9 +2,10 @@
 """Runs the Swift tests again and again on a machine that is kept busy, to find those that look too early.
 
     repeat_tests.py --log FILE [--units 20] [--end-to-end 5] [--only TARGET] [--scratch-path PATH] [--filter FILTER] [--release]
+                    [--at-once N]
 
 Each target is run --units times (EndToEndTests --end-to-end times) beside a process for each core that never rests, and as often on
-one core (taskset). Tests have to be built before: swift build --build-tests. Those of packaging/test take a third of the time:
+one core (taskset). With --at-once 2, two targets run at a time: each on a core of its own, or both beside those processes. Tests have to be built before: swift build --build-tests. Those of packaging/test take a third of the time:
 --release --scratch-path .build-tests.
 
 The log begins with a line of JSON that has the SHA-256 of the tests and of the program beside them, which other builds must not
@@ -15,14 +16,17 @@ then `repeat: N runs, T tests, F failures`; ends with 1 on a failure, and with 2
 import argparse
 import collections
 import hashlib
+import itertools
 import json
 import os
 import pathlib
+import queue
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import report_tests
 
@@ -33,10 +37,13 @@ LIMIT = 3600  # Seconds for one run.
 
 
 class Load:
-    """A process for each core that never rests."""
+    """A process for each core that never rests; none on one core."""
+
+    def __init__(self, mode):
+        self.mode = mode
 
     def __enter__(self):
-        self.processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+        self.processes = [] if self.mode == "one-core" else [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
 
     def __exit__(self, *_):
         for process in self.processes:
@@ -44,18 +51,51 @@ class Load:
             process.wait()
 
 
-def run(command, mode):
-    """(tests, {test: first issue}, seconds) of one run."""
+class Runs:
+    """Runs of tests, some at a time. The end of the block kills those that still run."""
+
+    def __init__(self, at_once):
+        self.pool = ThreadPoolExecutor(at_once)
+        self.cores = queue.SimpleQueue()
+        self.processes = set()
+        for core in range(at_once):
+            self.cores.put(core % (os.cpu_count() or 1))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in list(self.processes):
+            process.kill()
+        self.pool.shutdown(cancel_futures=True)
+
+    def start(self, command, mode):
+        return self.pool.submit(self.run, command, mode)
+
+    def run(self, command, mode):
+        """(tests, {test: first issue}, seconds) of one run."""
+        core = self.cores.get()
+        try:
+            prefix = ["taskset", "-c", str(core)] if mode == "one-core" else []
+            return run([*prefix, *command], self.processes)
+        finally:
+            self.cores.put(core)
+
+
+def run(command, processes):
+    """(tests, {test: first issue}, seconds) of one run, which is one of the processes until it ends."""
     with tempfile.TemporaryDirectory() as directory:
         events = os.path.join(directory, "events")
-        prefix = ["taskset", "-c", "0"] if mode == "one-core" else []
         begin = time.monotonic()
-        # `run` kills the tests and waits for them when an exception ends it, that of a signal as well.
+        process = subprocess.Popen([*command, "--event-stream-output-path", events], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        processes.add(process)
         try:
-            status = subprocess.run([*prefix, *command, "--event-stream-output-path", events], stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.DEVNULL, timeout=LIMIT).returncode
+            status = process.wait(LIMIT)
         except subprocess.TimeoutExpired:
-            status = -1
+            process.kill()
+            status = process.wait()
+        processes.discard(process)
         seconds = time.monotonic() - begin
         result = report_tests.Run()
         if os.path.exists(events):
@@ -131,8 +171,17 @@ def self_test():
                                           "issue": {"sourceLocation": {"fileID": "T/F.swift", "line": 9}}}}
     events = "\n".join(json.dumps(line) for line in (test, ended, stray))
     # `run` appends the option and the path of the events.
-    tests, failed, _ = run(["bash", "-c", 'printf "%s\\n" "$0" >"$2"; exit 1', events], "busy")
-    assert (tests, failed) == (1, {"no test": "F.swift:9: 3 == 4"}), failed
+    with Runs(2) as runs:
+        begun = [runs.start(["bash", "-c", 'printf "%s\\n" "$0" >"$2"; exit 1', events], mode) for mode in MODES]
+        for one in begun:
+            tests, failed, _ = one.result()
+            assert (tests, failed) == (1, {"no test": "F.swift:9: 3 == 4"}), failed
+    begin = time.monotonic()
+    with Runs(1) as runs:
+        endless = runs.start(["bash", "-c", "exec sleep 600"], "busy")
+        while not runs.processes:
+            time.sleep(0.01)
+    assert endless.result()[1] and time.monotonic() - begin < 300
     print("repeat_tests.py: the log of another build is refused, and an issue of no test is told")
 
 
@@ -144,6 +193,7 @@ def main():
     parser.add_argument("--log")
     parser.add_argument("--units", type=int, default=20)
     parser.add_argument("--end-to-end", type=int, default=5)
+    parser.add_argument("--at-once", type=int, default=1)
     parser.add_argument("--only", action="append")
     parser.add_argument("--filter", default="", help="suites or tests of the targets, as a regular expression")
     parser.add_argument("--scratch-path", default=".build")
@@ -163,22 +213,21 @@ def main():
         print(f"repeat: {arguments.log} is of another build, whose runs prove nothing for this one; to begin anew, remove it or "
               "give another --log", file=sys.stderr)
         return 2
-    for target, mode, number in plan(arguments):
-        key = target, arguments.filter, mode, number
-        if key in done:
+    for (mode, number), targets in itertools.groupby(plan(arguments), lambda one: one[1:]):
+        missing = [target for target, _, _ in targets if (target, arguments.filter, mode, number) not in done]
+        if not missing:
             continue
-        command = [program, "--testing-library", "swift-testing", "--filter", f"^{target}\\.{arguments.filter}"]
-        if mode == "busy":
-            with Load():
-                tests, failed, seconds = run(command, mode)
-        else:
-            tests, failed, seconds = run(command, mode)
-        entry = {"target": target, "filter": arguments.filter, "mode": mode, "number": number, "tests": tests, "failed": failed,
-                 "seconds": round(seconds, 1)}
-        done[key] = entry
-        with open(arguments.log, "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(entry) + "\n")
-        print(f"{target} {mode} {number}: {tests} tests, {len(failed)} failed, {seconds:.0f} s", flush=True)
+        with Load(mode), Runs(arguments.at_once) as runs:
+            begun = {runs.start([program, "--testing-library", "swift-testing", "--filter", f"^{target}\\.{arguments.filter}"],
+                                mode): target for target in missing}
+            for one in as_completed(begun):
+                target, (tests, failed, seconds) = begun[one], one.result()
+                entry = {"target": target, "filter": arguments.filter, "mode": mode, "number": number, "tests": tests,
+                         "failed": failed, "seconds": round(seconds, 1)}
+                done[target, arguments.filter, mode, number] = entry
+                with open(arguments.log, "a", encoding="utf-8") as stream:
+                    stream.write(json.dumps(entry) + "\n")
+                print(f"{target} {mode} {number}: {tests} tests, {len(failed)} failed, {seconds:.0f} s", flush=True)
     failures = collections.Counter()
     for entry in done.values():
         for name, issue in entry["failed"].items():
