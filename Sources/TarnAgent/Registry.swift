@@ -50,10 +50,11 @@ struct Registry {
     }
   }
 
-  /// Remembers a mirror; a failure is ignored. Callable on any thread, in any process.
+  /// Remembers a mirror. Callable on any thread, in any process.
   ///
   /// - Parameter keeps: true for an earlier folder of the same mirror that stays in the list.
-  func add(_ mirror: Mirror, keeps: (String) -> Bool) {
+  /// - Returns: false when the list cannot be written.
+  @discardableResult func add(_ mirror: Mirror, keeps: (String) -> Bool) -> Bool {
     func added(to known: [Mirror]) -> [Mirror] {
       let left = known.filter {
         $0 == mirror || !$0.isAt(mirror.folder) && ($0.id != mirror.id || keeps($0.folder))
@@ -62,22 +63,22 @@ struct Registry {
     }
     // Usually it is there already; then no lock is needed.
     let known = mirrors()
-    if added(to: known) != known { edit(added) }
+    return added(to: known) == known || edit(added)
   }
 
   /// Removes a folder. Callable on any thread, in any process.
   func remove(folder: String) {
     guard mirrors().contains(where: { $0.isAt(folder) }) else { return }
-    edit { known in known.filter { !$0.isAt(folder) } }
+    _ = edit { known in known.filter { !$0.isAt(folder) } }
   }
 
   /// Reads, changes and writes the list, one at a time over all processes. Otherwise concurrent passes would
   /// overwrite each other's lines.
-  private func edit(_ change: ([Mirror]) -> [Mirror]) {
+  private func edit(_ change: ([Mirror]) -> [Mirror]) -> Bool {
     withExtendedLifetime(lock()) {
       let known = mirrors()
       let changed = change(known)
-      if changed != known { write(changed) }
+      return changed == known || write(changed)
     }
   }
 
@@ -91,8 +92,8 @@ struct Registry {
     return try? FileLock(path + ".lock", attempts: 250)
   }
 
-  private func write(_ mirrors: [Mirror]) {
+  private func write(_ mirrors: [Mirror]) -> Bool {
     let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(EscapedLine.escape($0.folder))\n" }.joined()
-    _ = TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false)
+    return TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false) == nil
   }
 }

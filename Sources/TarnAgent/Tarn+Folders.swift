@@ -91,7 +91,7 @@ extension Tarn {
       hint: "a mirror is a directory: give the name of one, or of one to make")
   }
 
-  private func notMirror(_ path: String, _ command: String, _ word: String) -> PassFailure {
+  func notMirror(_ path: String, _ command: String, _ word: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
       hint: misspelt(word) ?? "make it one: \(command)")
@@ -583,12 +583,17 @@ extension Tarn {
     }
   }
 
-  func remember(_ home: FolderHome) {
+  static let notListed =
+    "the list of this user's mirrors cannot be written: 'tarn status' without arguments does not show this one, and its folder is "
+    + "not missed when it is gone"
+
+  /// - Returns: false when the list of mirrors cannot be written.
+  @discardableResult func remember(_ home: FolderHome) -> Bool {
     let mirror = Registry.Mirror(
       folder: home.folder, id: home.id, fileSystem: MountedFileSystem.id(of: home.folder))
     // The old place stays in the list while the settings want the mirror there, so that no pass makes it
     // anew. A copy is not the mirror that was moved.
-    registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id }
+    return registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id } ?? true
   }
 
   /// Replaces the old place in the list once the settings name the folder that a mirror was moved to.

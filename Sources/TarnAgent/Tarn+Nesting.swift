@@ -109,7 +109,7 @@ extension Tarn {
         "choose a folder beside it; \(lossHint(outer) ?? "")")
     }
     try refuseOthersMirror(around: path)
-    if let state, let outer = mirrorFolder(around: state), !outer.utf8.elementsEqual(path.utf8) {
+    if let state, let outer = mirrorFolder(around: state + "/id"), !outer.utf8.elementsEqual(path.utf8) {
       throw overlap(
         "the state \(Printable.escape(state)) would lie in the mirror \(Printable.escape(outer))",
         "choose a directory beside it")

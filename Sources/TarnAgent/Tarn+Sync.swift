@@ -25,7 +25,7 @@ extension Tarn {
       var hasFailed = false
       // When nothing was read, nothing is followed, and the folder is left as it was.
       defer { mirrors.close(mirror) { if hasFailed { unmake(mirror, made) } } }
-      remember(mirror.home)
+      if !remember(mirror.home) { observer.pass(.notice(code: "not-listed", message: Self.notListed)) }
       do {
         return try pass(
           in: mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
@@ -233,11 +233,15 @@ extension Tarn {
         try refuseTransfer(request.folder)
         let path = absolute(request.folder)
         if let lost = lost(path) { throw lost }
-        let holdsFiles = look(path) == .foreign
+        let there = look(path)
+        guard there?.home != nil else {
+          let adopt = [.missing, .empty].contains(there) ? "" : " --adopt"
+          throw notMirror(
+            path, "tarn sync\(adopt) FEED \(ShellWord.quote(request.folder))", request.folder)
+        }
         throw PassFailure(
-          .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
-          hint:
-            "give it once: tarn sync\(holdsFiles ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))")
+          .usage, code: "no-feed", "\(Printable.escape(path)) does not know its feed",
+          hint: "give it once: tarn sync FEED \(ShellWord.quote(request.folder))")
       }
       return (try location(of: remembered), options)
     }

@@ -22,8 +22,7 @@ final class Client {
   private(set) var optionsNumber: UInt64 = 0
   /// Exchanges that found the rate bucket empty, in the order they asked. Some may have ended since.
   var throttled = Deque<Exchange>()
-  /// Private origins that requests asked for by their own URLs.
-  var privateOrigins: Set<Origin> = []
+  let privateOrigins: PrivateOrigins
   private var shared: SharedPace?
   private var bucket: RateBucket?
   let dates = HeaderDates()
@@ -34,10 +33,11 @@ final class Client {
 
   init(
     _ id: ClientID, settings: NetworkSettings, mirror: String, clock: any Clock, budget: TransferBudget,
-    pace: SharedPace?, cookies: HostCookies
+    pace: SharedPace?, cookies: HostCookies, privateOrigins: PrivateOrigins
   ) {
     self.id = id
     self.cookies = cookies
+    self.privateOrigins = privateOrigins
     self.settings = settings
     self.mirror = mirror
     self.clock = clock
@@ -97,4 +97,18 @@ final class Client {
 
   /// The milliseconds until the client's own bucket opens.
   var millisecondsToOpen: Int32 { bucket?.millisecondsToOpen ?? 0 }
+}
+
+/// Private origins that requests asked for by their own URLs. All clients of a thread share them, as they share its connections: the
+/// first hop over a connection that is used again opens no socket. Network thread only.
+final class PrivateOrigins {
+  private static let most = 10_000
+  private var origins: Set<Origin> = []
+
+  func add(_ origin: Origin) {
+    if origins.count >= Self.most { origins = [] }
+    origins.insert(origin)
+  }
+
+  func contains(_ origin: Origin) -> Bool { origins.contains(origin) }
 }

@@ -256,7 +256,7 @@ final class Hop {
   /// Returns whether the exchange was for a private address from the beginning, and may reach it.
   private func mayAskPrivately() -> Bool {
     guard client.settings.allowsAskedPrivateAddresses else { return false }
-    if !exchange.isLedAway { client.privateOrigins.insert(exchange.asked) }
+    if !exchange.isLedAway { client.privateOrigins.add(exchange.asked) }
     return client.privateOrigins.contains(exchange.asked)
   }
 

@@ -25,6 +25,7 @@ final class TransferLoop {
   /// Exchanges that wait for a place.
   private var queued: [TransferBudget.Place: Exchange] = [:]
   private var urls = SourceURLs()
+  private let privateOrigins = PrivateOrigins()
   /// The earliest time at which a hop can have been silent for long.
   private var silenceDue = Instant.distantFuture
 
@@ -83,7 +84,7 @@ final class TransferLoop {
   private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String, _ cookies: HostCookies) {
     let client = Client(
       id, settings: settings, mirror: mirror, clock: clock, budget: budget, pace: terms.pace,
-      cookies: cookies)
+      cookies: cookies, privateOrigins: privateOrigins)
     clients[id] = client
     turns.append(client)
   }

@@ -47,6 +47,52 @@ import Testing
     #expect(shown.contains("\"hook\" : \"chat\"") && shown.contains("\"hook\" : \"mail\""), "\(shown)")
   }
 
+  /// The other mirror would be dead, and its files in between.
+  @Test func theFolderOfAMirrorIsNoState() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "one").status == 0)
+    let other = try tarn("sync", "--state", "one", "./feed/SHA256SUMS", "two")
+    #expect(other.status == 64 && other.messages.contains("would lie in the mirror"), "\(other)")
+    #expect(try tarn("sync", "one").status == 0)
+  }
+
+  @Test func whatIsNoMirrorIsToldAlike() throws {
+    defer { end() }
+    try FileManager.default.createDirectory(
+      at: place.appendingPathComponent("empty"), withIntermediateDirectories: true)
+    for word in ["empty", "nowhere"] {
+      for command in ["sync", "plan"] {
+        let result = try tarn(command, word)
+        #expect(result.status == 73 && result.messages.contains("is no mirror of Tarn's"), "\(result)")
+      }
+    }
+  }
+
+  /// A mirror that is not in the list is not missed when its disk is not mounted.
+  @Test func aListOfMirrorsThatCannotBeWrittenIsTold() throws {
+    defer { end() }
+    try FileManager.default.removeItem(at: place.appendingPathComponent("state"))
+    try write("", "state")
+    let result = try tarn("sync", "./feed/SHA256SUMS", "one")
+    #expect(result.status == 0 && result.messages.contains("[not-listed]"), "\(result)")
+  }
+
+  /// What is not known is null, and what cannot be looked at is there as well.
+  @Test func theCheckTellsWhatCannotBeLookedAt() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "one").status == 0)
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "two").status == 0)
+    try write("no id\n", "two/.tarn/id")
+    try FileManager.default.removeItem(at: place.appendingPathComponent("two/.tarn/ledger.sqlite"))
+    let result = try tarn("status", "--check", "--json")
+    let document = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+    let check = try #require(document?["check"] as? [[String: Any]], "\(result)")
+    #expect(result.status != 0 && check.count == 2, "\(check)")
+    #expect(check.allSatisfy { $0["age"] != nil && $0["name"] != nil }, "\(check)")
+    let bad = check.filter { $0["verdict"] as? String != "good" }
+    #expect(bad.count == 1 && bad[0]["age"] is NSNull, "\(bad)")
+  }
+
   private func options() throws -> [String: [String]] {
     struct Answer: Decodable {
       struct Mirror: Decodable { var options: [String: [String]] }

@@ -124,6 +124,7 @@ final class AgentTests: AgentHouse {
       (["./files", "--delete"], "--delete asks for", "tarn reload"),
       ([feed, "files", "--state", "elsewhere"], "--state asks for", "tarn reload"),
       (["-", "files"], "follows \(feed)", "[mirror.files]"),
+      ([feed, "files", "--no-portable-names"], "--no-portable-names asks for", "tarn reload"),
       (["files", "--local-changes", "keep"], "--local-changes asks for", "tarn reload"),
       (["files", "--adopt", "--delete"], "--delete, --adopt ask for", "tarn reload"),
     ]

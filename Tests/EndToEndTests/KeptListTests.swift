@@ -14,6 +14,7 @@ struct KeptListTests {
       locations: """
         location /release/ { rewrite ^/release/SHA256SUMS$ /store/17 redirect; alias \(files.path)/; }
         location = /store/17 { alias \(files.path)/SHA256SUMS; }
+        location /open/ { alias \(files.path)/; ssi on; ssi_types *; chunked_transfer_encoding off; }
         """)
     place = try TemporaryDirectory()
     try Feeds.publish(["f1": "one\n", "sub/f2": "two\n"], in: server.files)
@@ -70,6 +71,21 @@ struct KeptListTests {
     let order = events.output.split(separator: "\n").filter { $0.contains("  updated  ") }
     try #require(order.count == 2, "\(events)")
     #expect(order[0].contains("  updated  f1") && order[1].contains("  updated  SHA256SUMS"), "\(events)")
+    #expect(place.text("mirror/SHA256SUMS") == server.files.text("SHA256SUMS"))
+  }
+
+  /// The connection may have been lost, at the end of a line.
+  @Test func aShorterListWithoutAMarkedEndReplacesNone() throws {
+    try Feeds.publish(["f1": "one\n", "f2": "two\n", "f3": "three\n"], in: server.files)
+    #expect(try sync("--exclude", "f*", feed: "open/SHA256SUMS").status == 0)
+    let whole = server.files.text("SHA256SUMS")
+    #expect(place.text("mirror/SHA256SUMS") == whole)
+    try Feeds.publish(["f1": "one\n"], in: server.files)
+    let cut = try sync("--exclude", "f*", feed: "open/SHA256SUMS")
+    #expect(cut.status == 3 && cut.errors.contains("shorter than the one before"), "\(cut)")
+    #expect(place.text("mirror/SHA256SUMS") == whole)
+    try Feeds.publish(["f1": "ONE\n", "f2": "two\n", "f3": "three\n", "f4": "four\n"], in: server.files)
+    #expect(try sync("--exclude", "f*", feed: "open/SHA256SUMS").status == 0)
     #expect(place.text("mirror/SHA256SUMS") == server.files.text("SHA256SUMS"))
   }
 

@@ -647,6 +647,38 @@ import Testing
     #expect(try bench.ledger.task(task)?.code == "time-over")
   }
 
+  /// Its attempt has not ended, and may not end for long.
+  @Test func aRunningTaskWithoutProgressEnds() throws {
+    let (task, _) = try bench.beginPaused("a") { request in
+      request.limits = TaskLimits()
+      request.limits?.stall = 30
+    }
+    let next = try #require(try bench.session.advance())
+    #expect(next - bench.clock.time <= .seconds(30))
+    bench.clock.advance(.seconds(31))
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .running, "bytes have come since it began")
+    bench.clock.advance(.seconds(31))
+    _ = try bench.session.advance()
+    try bench.finish(task)
+    #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "no-progress")
+  }
+
+  /// A renewed URL, or a destination, is for later; only a bare answer lets it begin now.
+  @Test func whatIsToBeginLaterBeginsByABareAnswerOnly() throws {
+    let time = bench.clock.time.adding(seconds: 3600)
+    let task = try bench.add("a") { $0.notBefore = time }
+    var order = SessionOrder(.answer, task: task)
+    order.url = "http://h/a?signature=2"
+    #expect(try bench.session.answer(order, task))
+    #expect(try bench.session.queue([task], from: [.waiting]).isEmpty, "nothing to try again")
+    _ = try bench.session.advance()
+    #expect(try bench.state(task) == .waiting && bench.ledger.task(task)?.nextAttempt == time)
+    #expect(try bench.session.answer(SessionOrder(.answer, task: task), task))
+    try bench.finish(task)
+    #expect(bench.asked.withLock { $0.map(\.url) } == ["http://h/a?signature=2"])
+  }
+
   /// Nothing would know of it any more.
   @Test func aSmallFileThatCannotHaveItsNameLeavesNothing() throws {
     let gate = AnswerGate()

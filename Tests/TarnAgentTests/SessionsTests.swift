@@ -46,6 +46,38 @@ import Testing
     }
   }
 
+  /// It would be for all tasks, or for none.
+  @Test func anOrderForOneTaskNamesIt() throws {
+    _ = try sessions.open("s", nil, isUpdate: false)
+    var orders = [SessionOrder(.answer), SessionOrder(.first)]
+    for change: (inout SessionOrder) -> Void in [
+      { $0.url = "http://h/" }, { $0.headers = [] }, { $0.to = "/tmp/" }, { $0.existing = .replace },
+    ] {
+      var order = SessionOrder(.retry)
+      change(&order)
+      orders.append(order)
+    }
+    for order in orders {
+      let failure = failure { try sessions.order(order, "s") }
+      #expect(failure?.kind == .usage && failure?.message.contains("'task' is missing") == true, "\(order)")
+    }
+    #expect(try sessions.order(SessionOrder(.retry), "s").message == "nothing had to be changed")
+  }
+
+  /// The request is on its way, and nothing is said about where its file goes.
+  @Test func anAnswerWithoutADestinationDoesNotStopAPost() throws {
+    let listener = try LoopbackListener()
+    _ = try sessions.open("s", nil, isUpdate: false)
+    var request = TaskRequest(url: "http://127.0.0.1:\(listener.port)/a", to: path + "/a")
+    request.method = "POST"
+    _ = try sessions.add([request], to: "s")
+    listener.acceptOne()
+    var order = SessionOrder(.answer, task: 1)
+    order.existing = .replace
+    #expect(failure { try sessions.order(order, "s") }?.code == "request-at-work")
+    #expect(try sessions.tasks(of: "s", in: [.running], after: 0, limit: 9).tasks.count == 1)
+  }
+
   /// The answer is not that there is no such session: the next agent has it.
   @Test func whileTheAgentEndsAllIsRefusedForThatReason() throws {
     _ = try sessions.open("s", nil, isUpdate: false)
@@ -209,4 +241,35 @@ import Testing
     #expect(try sessions.list().sessions.map(\.id) == ["t"])
     #expect(try sessions.open("s", nil, isUpdate: false).failure == nil)
   }
+}
+
+/// A server that takes a connection and says nothing.
+private final class LoopbackListener {
+  let port: UInt16
+  private let descriptor: Int32
+  private var connection: Int32 = -1
+
+  init() throws {
+    let made = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    descriptor = made
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let bound = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(made, $0, length) == 0 && listen(made, 8) == 0 && getsockname(made, $0, &length) == 0
+      }
+    }
+    try #require(bound)
+    port = UInt16(bigEndian: address.sin_port)
+  }
+
+  deinit {
+    close(connection)
+    close(descriptor)
+  }
+
+  /// Waits until somebody connects.
+  func acceptOne() { connection = accept(descriptor, nil, nil) }
 }

@@ -300,6 +300,19 @@ import Testing
       try explain(world, "gone-wrong").hint?.hasSuffix("--exclude '*.bak' --exclude /gone-wrong m") == true)
   }
 
+  /// No pattern excludes it, and one that tried would be remembered.
+  @Test(arguments: ["feed-truncated", "http-500", "content-mismatch"]) func nobodyIsToDoWithoutTheFeed(
+    code: String
+  ) {
+    var problem = Problem(
+      name: Array("https://e/feed.xml".utf8), kind: .failed, code: code, message: "m",
+      seen: Timestamp(nanoseconds: 0))
+    #expect(ProblemAdvice(problem, mirror: "m").step == "tarn sync m")
+    problem.attempts = 2
+    #expect(
+      ProblemAdvice(problem, mirror: "m").step == "tell the publisher, and once it is corrected: tarn sync m")
+  }
+
   /// Another pass alone may fail in the same way.
   @Test func whatFailsAgainAndAgainIsNotOnlyTriedAgain() throws {
     let world = try filled(3)

@@ -74,7 +74,8 @@ import Testing
   private static func texts(of size: UInt64) -> [String] {
     var texts = ["\(size)", "\(size) B"]
     var value = Double(size) / 1024
-    for unit in ["K", "M", "G", "T"] {
+    // Below half of a unit each server takes the next smaller one.
+    for unit in ["K", "M", "G", "T"] where unit == "K" || value >= 0.5 {
       for rule: FloatingPointRoundingRule in [.up, .down, .toNearestOrEven] {
         texts.append("\(Int(value.rounded(rule)))\(unit)")
         let tenths = Int((value * 10).rounded(rule))
@@ -90,10 +91,14 @@ import Testing
     let rows: [(any IndexDialect, String, ClosedRange<UInt64>?, UInt64?)] = [
       (NginxIndex(), " 14-Nov-2023 22:13   3G", 2 << 30...4 << 30, nil),
       (NginxIndex(), " 14-Nov-2023 22:13   3", nil, 3),
+      // No file without a byte is shown so.
+      (NginxIndex(), " 14-Nov-2023 22:13   1G", 512 << 20...2 << 30, nil),
+      (NginxIndex(), " 14-Nov-2023 22:13   1K", 1...2048, nil),
+      (FancyIndex(), "  1 GiB  2023-Nov-14 22:13", 512 << 20...2 << 30, nil),
       (ApacheIndex(), " 2023-11-14 22:13  1.0K  see there", 921...1127, nil),
       (ApacheIndex(), " 2023-11-14 22:13    2 ", 2...2, nil),
       (ApacheIndex(), " 2023-11-14 22:13    - ", nil, nil),
-      (LighttpdIndex(), "  2023-Nov-14 22:13:20  0.1K  text/plain", 0...205, nil),
+      (LighttpdIndex(), "  2023-Nov-14 22:13:20  0.1K  text/plain", 1...205, nil),
       (FancyIndex(), "  12.0 KiB  2023-Nov-14 22:13", 12_185...12_391, nil),
       (FancyIndex(), "  863M  2023-Nov-14 22:13", 903_872_512...905_969_664, nil),
       (FancyIndex(), "  12  2023-Nov-14 22:13", nil, 12),

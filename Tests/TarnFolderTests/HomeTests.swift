@@ -197,6 +197,22 @@ import Testing
     #expect(try inspect() == .mirror(first))
   }
 
+  /// Tarn would take what lies there for its own, and remove it.
+  @Test(arguments: ["notes.txt", "partial/film.mkv", "trash/photo"], [true, false])
+  func aDirectoryOfSomebodyElseIsNoState(name: String, isElsewhere: Bool) throws {
+    let directory = isElsewhere ? state : folder + "/.tarn"
+    mkdir(folder, 0o755)
+    for path in [directory, directory + "/partial", directory + "/trash"] { mkdir(path, 0o700) }
+    store("\(directory)/\(name)", "mine")
+    let failure = #expect(throws: FolderFailure.self) {
+      _ = try FolderHome.create(folder: folder, state: isElsewhere ? state : nil)
+    }
+    #expect(failure?.code == .exists && failure?.message.contains("choose an empty directory") == true)
+    #expect(FileManager.default.fileExists(atPath: "\(directory)/\(name)"))
+    unlink("\(directory)/\(name)")
+    _ = try FolderHome.create(folder: folder, state: isElsewhere ? state : nil)
+  }
+
   @Test func stateAndFolderLieBesideEachOther() {
     #expect(code { _ = try FolderHome.create(folder: folder, state: folder + "/state") } == .other)
     #expect(code { _ = try FolderHome.create(folder: base + "/x/y", state: base + "/x") } == .other)

@@ -231,6 +231,19 @@ struct DownloaderPoolTests {
     other.shutDown()
   }
 
+  /// The first hop goes over a connection that another client has opened.
+  @Test func aRedirectBetweenPrivateHostsNeedsNoNewConnection() throws {
+    let pool = pool()
+    let asked = settings { ($0.allowsPrivateAddresses, $0.allowsAskedPrivateAddresses) = (false, true) }
+    let first = try pool.downloader(mirror: "a", settings: asked)
+    let second = try pool.downloader(mirror: "b", settings: asked)
+    #expect(get(first, "ok", "kept-open")?.head?.status == 200)
+    #expect(get(second, "redirect-other-and-back", "led-on")?.head?.status == 200)
+    #expect(server.requests("/kept-open").first?.connection == server.requests("/led-on").first?.connection)
+    first.shutDown()
+    second.shutDown()
+  }
+
   // MARK: Leaving
 
   @Test func shutDownEndsOneClientOnly() throws {

@@ -20,7 +20,10 @@ extension Agent {
     let (state, own) = (expected.state.map(parts.tarn.resolved), settings.state.map(parts.tarn.resolved))
     if let state, own?.utf8.elementsEqual(state.utf8) != true { others.append("state") }
     guard !others.isEmpty else { return }
-    let words = others.map { "--\($0)" }.joined(separator: ", ")
+    let words = others.map { name in
+      let isTakenBack = PassOptions.Name(rawValue: name).map { given.values[$0] == ["false"] } ?? false
+      return isTakenBack ? "--no-\(name)" : "--\(name)"
+    }.joined(separator: ", ")
     throw ControlFailure(
       .usage, code: "other-options",
       "the agent keeps \(Printable.escape(settings.folder)) as '\(name)', and its settings are not what \(words) "

@@ -94,12 +94,7 @@ extension DownloadSession {
     -> Bool
   {
     let number = known.number
-    if order.to == nil, !request.isRepeatable {
-      throw TaskRequest.Refusal(
-        code: "request-at-work",
-        message:
-          "its \(request.method ?? "request") is on its way, and is not sent twice: suspend the task first")
-    }
+    if order.to == nil, !request.isRepeatable { throw TaskRequest.Refusal.atWork(request) }
     var (isRunning, isCancelled) = (false, false)
     // One step with the wish: a file that gets its name in between is of the old request.
     let changed = try ledger.update(number) { task in
@@ -116,5 +111,20 @@ extension DownloadSession {
     guard let wish = changed?.wish else { return false }
     _ = try give(.wish(wish), number)
     return true
+  }
+}
+
+extension SessionOrder {
+  /// True when it says only that the task goes on.
+  var isBareAnswer: Bool { self == SessionOrder(.answer, task: task) }
+}
+
+extension TaskRequest.Refusal {
+  /// The refusal to stop a transfer whose request must not be sent twice.
+  static func atWork(_ request: TaskRequest) -> Self {
+    Self(
+      code: "request-at-work",
+      message:
+        "its \(request.method ?? "request") is on its way, and is not sent twice: suspend the task first")
   }
 }

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnEngine
 import TarnLedger
 import TarnRuntime
 
@@ -97,5 +98,28 @@ extension DownloadSession {
     if isStuck { isStuck = try firstFitting(lackingRoom()) == nil }
     try partialFiles.makeRoom(after: number, isAlone: isStuck)
     if isStuck { try countIdle() }
+  }
+}
+
+// MARK: - Tasks that stand still
+
+extension DownloadSession {
+  /// Ends tasks at work of which no byte has come within their limit. Their bytes are compared only when it is over, so that a task
+  /// has at most twice that time.
+  func endStalled(_ terms: TaskTerms) throws(LedgerFailure) {
+    let due = atWork.withLock { $0.filter { $1.stall.map { $0.end <= terms.age } == true } }
+    guard !due.isEmpty else { return }
+    let received = Dictionary(progress.snapshot().transfers.map { ($0.path.task, $0.received) }) { first, _ in
+      first
+    }
+    for (number, work) in due {
+      let bytes = received[number] ?? work.kept
+      let isStill = bytes == work.stall?.bytes
+      atWork.withLock { $0[number]?.stall = isStill ? nil : (terms.life(of: work.request).stall, bytes) }
+      if isStill {
+        _ = try give(
+          .fail(code: TaskRecord.noProgress.code, message: TaskRecord.noProgress.message), number)
+      }
+    }
   }
 }

@@ -17,7 +17,7 @@ final class DownloadSession: Sendable {
   private let downloaders: SessionDownloaders
   let clock: any Clock
   private let random: any RandomSource
-  private let progress: PassProgress
+  let progress: PassProgress
   private let promises: SpacePromises
   private let patience: Patience
   let atWork = Locked<[Int64: TaskAtWork]>([:])
@@ -184,7 +184,7 @@ final class DownloadSession: Sendable {
     }
     downloaders.endUnused(Set(atWork.withLock { $0.values.map(\.network) }))
     let (age, next) = (self.age.seconds, try ledger.nextEnd())
-    let ends = atWork.withLock { $0.values.compactMap(\.end).min() }
+    let ends = atWork.withLock { $0.values.flatMap { [$0.end, $0.stall?.end] }.compactMap(\.self).min() }
     let upkeep = clock.time.adding(
       seconds: max(1, min(turns.withLock { $0.upkeep }, next ?? .max, ends ?? .max) - age))
     return min(upkeep, try ledger.nextDue() ?? .distantFuture)
@@ -357,7 +357,11 @@ final class DownloadSession: Sendable {
         try abandon(number)
         return false
       }
-      atWork.withLock { $0[number]?.end = begun.life?.whole }
+      atWork.withLock { tasks in
+        let kept = tasks[number]?.kept ?? 0
+        tasks[number]?.end = begun.life?.whole
+        tasks[number]?.stall = (begun.life?.stall).map { ($0, kept) }
+      }
       try countIdle()
       return true
     } catch {
@@ -531,6 +535,7 @@ final class DownloadSession: Sendable {
       _ = try give(
         .fail(code: TaskRecord.timeOver.code, message: TaskRecord.timeOver.message), number)
     }
+    try endStalled(terms)
     guard age >= turns.withLock({ $0.upkeep }) else { return }
     turns.withLock { $0 = Turns(upkeep: age + Self.upkeepEvery) }
     try partialFiles.dropOld(
@@ -631,7 +636,8 @@ final class DownloadSession: Sendable {
         task.wish = TaskWish.goOn.after(task.wish)
         return (task, [])
       }
-      guard states.contains(task.state) else { return nil }
+      // What is not to begin yet has nothing to try again.
+      guard states.contains(task.state), task.code != TaskRecord.delayed else { return nil }
       if task.state == .suspended { return task.resumed(terms) }
       var task = task
       let isNew = task.state.isEnd
@@ -702,8 +708,9 @@ final class DownloadSession: Sendable {
       (task.request.url, task.request.headers) = (request.url, request.headers)
       if let released { task.request.rules = released }
       task.fresh = terms.now
-      // An answer begins it now; another destination alone does not.
-      if task.state == .waiting { order.to == nil ? task.enter(.queued, terms) : task.enterQueue(terms) }
+      // An answer begins it now, unless it only says how or where the task is to begin later.
+      let isForLater = order.to != nil || task.code == TaskRecord.delayed && !order.isBareAnswer
+      if task.state == .waiting { isForLater ? task.enterQueue(terms) : task.enter(.queued, terms) }
       if task.state.isEnd { task.begin(.queued, terms) }
       if task.state == .queued { task.attempts = 0 }
       return (task, [])

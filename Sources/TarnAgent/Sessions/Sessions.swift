@@ -376,7 +376,8 @@ final class Sessions: SessionPort {
         forget(session)
         return ControlAnswer("session '\(id)' is forgotten; files that are finished stay")
       case .answer:
-        let (task, url) = (order.task ?? 0, order.url)
+        guard let task = order.task else { throw Self.taskMissing("which one goes on") }
+        let url = order.url
         let isAnew = try url.map { try session.partialFiles.beginsAnew(task, at: $0) } ?? false
         guard try answer(order, task, session) else {
           throw ControlFailure(
@@ -385,8 +386,7 @@ final class Sessions: SessionPort {
         }
         loop.post(.wake(session))
         let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
-        let isBare = order == SessionOrder(.answer, task: order.task)
-        return ControlAnswer("task \(task) goes on\(isBare ? "" : " with that")\(anew)")
+        return ControlAnswer("task \(task) goes on\(order.isBareAnswer ? "" : " with that")\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
       }
     }
@@ -397,6 +397,8 @@ final class Sessions: SessionPort {
     guard [.answer, .retry].contains(order.verb), order.existing != nil, order.to == nil,
       let task = try order.task.flatMap({ try session.ledger.task($0) })
     else { return order }
+    // To change what becomes of another file, the transfer is stopped and begins again.
+    if task.state == .running, !task.request.isRepeatable { throw TaskRequest.Refusal.atWork(task.request) }
     var order = order
     // A finished file has its name in the folder that was asked for.
     order.to = task.state == .finished ? task.path ?? task.request.to : task.request.to
@@ -445,8 +447,10 @@ final class Sessions: SessionPort {
         .notFound, code: "no-such-task", "session '\(session.id)' has no task \(task)",
         hint: "'tarn session show \(session.id)' lists them")
     }
-    if order.verb == .first, order.task == nil {
-      throw ControlFailure(.usage, code: "usage", "'task' is missing: which one goes first")
+    if order.verb == .first, order.task == nil { throw Self.taskMissing("which one goes first") }
+    if order.task == nil, order.url != nil || order.headers != nil || order.to != nil || order.existing != nil
+    {
+      throw Self.taskMissing("which one has that URL, these headers or that destination")
     }
     let changed = try carryOut(order, session)
     loop.post(.wake(session))
@@ -462,6 +466,10 @@ final class Sessions: SessionPort {
     return ControlAnswer(
       changed == 0 ? "nothing had to be changed" : "\(Units.count(changed, "task")) \(done)",
       wasSo: changed == 0)
+  }
+
+  private static func taskMissing(_ why: String) -> ControlFailure {
+    ControlFailure(.usage, code: "usage", "'task' is missing: \(why)")
   }
 
   /// Runs the body in batches, so that others may use the ledger in between.

@@ -31,6 +31,8 @@ struct TaskAtWork {
   var stopReason: DownloadSession.StopReason?
   /// The session's age at which the time for the whole task is over; `nil` when that was dealt with.
   var end: Int64?
+  /// The session's age at which the task ends if it has no other number of bytes by then; `nil` when that was dealt with.
+  var stall: (end: Int64, bytes: UInt64)?
 
   init(_ task: TaskRecord, known: Row?, network: Int, kept: UInt64, began: Instant) {
     (request, isMoved) = (task.request, task.isMoved)

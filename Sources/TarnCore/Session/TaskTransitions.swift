@@ -144,14 +144,17 @@ extension TaskRecord {
     code: "time-over", message: "it was not finished within its time limit"
   )
 
+  package static let noProgress = (
+    code: "no-progress", message: "no byte of it has arrived within its time limit"
+  )
+
   /// Fails a task whose time is over.
   package func overdue(_ terms: TaskTerms) -> Transition? {
     guard state.isOpen, let life, min(life.whole, life.stall) <= terms.age else { return nil }
     var task = self
     task.enter(.failed, terms)
     (task.code, task.message) =
-      life.whole <= terms.age
-      ? Self.timeOver : ("no-progress", "no byte of it has arrived within its time limit")
+      life.whole <= terms.age ? Self.timeOver : Self.noProgress
     return (task, [SessionEvent(.failed, time: terms.now, of: task)])
   }
 

@@ -54,6 +54,11 @@ package struct ProblemAdvice {
   package var step: String {
     if problem.kind == .refused { return ofRefused }
     let code = problem.code
+    // The feed itself: no pattern excludes it.
+    if String(decoding: problem.name, as: UTF8.self).contains("://") {
+      return problem.attempts < Self.repeated
+        ? "tarn sync \(mirror)" : "tell the publisher, and once it is corrected: tarn sync \(mirror)"
+    }
     if Self.isLackOfSpace(code) {
       return trashBytes > 0
         ? "tarn trash empty \(mirror) (\(Units.show(trashBytes))), then: tarn sync \(mirror)"

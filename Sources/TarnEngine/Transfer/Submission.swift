@@ -357,7 +357,7 @@ final class Submission {
   }
 
   /// Returns whether an entry is below a file that stays for now. It then waits, or has failed. A list that may be cut does not
-  /// replace the one before while its server lacks the last file.
+  /// replace the one before while its server lacks the last file, or while it is the shorter one.
   func isBlocked(_ action: Action) -> Bool {
     if let entry = action.entry, entry.isList, let name = account.failedCut {
       account.fail(
@@ -365,6 +365,14 @@ final class Submission {
         message:
           "its last line has no end, and may be cut: \(name.printable) failed, so the list is not put in place"
       )
+      return true
+    }
+    if let entry = action.entry, entry.isList, entry.mayBeCut, let row = action.row,
+      entry.size ?? 0 < row.identity.size
+    {
+      account.fail(
+        action, code: DownloadFailure.Code.lengthUnknown.rawValue,
+        message: "nothing marks where the list ends, and it is shorter than the one before, which stays")
       return true
     }
     guard let blocker = action.blocker else { return false }

@@ -108,7 +108,7 @@ final class TransferAccount {
   func fail(_ action: Action, code: String, message: String, isOrder: Bool = false) -> Problem {
     if let entry = action.entry {
       if entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
-      if entry.mayBeCut { failedCut = entry.path }
+      if entry.mayBeCut, !entry.isList { failedCut = entry.path }
     }
     return fail(action.path, code: code, message: message, isOrder: isOrder)
   }

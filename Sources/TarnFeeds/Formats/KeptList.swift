@@ -14,9 +14,11 @@ struct KeptList {
     // These are the bytes that the document's URL returns without an encoding.
     let bytes = reread()
     let size = try hasher.update(context.document.isEncoded ? parser.decoded(bytes) : bytes)
-    entry = Entry(
+    var list = Entry(
       path: path, size: size, modified: context.document.modified, digests: [hasher.finish()],
       sources: [Source(url: context.url.text)], isList: true)
+    list.mayBeCut = !context.document.isWhole
+    entry = list
   }
 
   /// Passes on an item, and the list before the first path that follows its own.

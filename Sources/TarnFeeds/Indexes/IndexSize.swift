@@ -82,7 +82,9 @@ enum IndexSize {
     if unit.power == 0 { return parts.count == 1 ? digits...digits : nil }
     let scale = power(10, parts.count == 2 ? parts[1].count : 0)
     let isBinary = unit.isBinary || units == .binary
-    let low = Double(digits) - 1
+    // No file without a byte has a digit above 0. Servers round a small one up to `1K`, but none below half of a greater unit.
+    let least = unit.power > 1 ? Double(digits) / 2 : min(Double(digits), scale / 1024)
+    let low = max(Double(digits) - 1, least)
     let high = Double(digits) + 1
     return bytes(
       low / scale * power(isBinary ? 1024 : 1000, unit.power))...bytes(

@@ -213,6 +213,7 @@ extension FolderHome {
     let held = try Descriptor.directory(at: directory)
     try checkOwn(held, directory)
     try checkMount(root, held, folder, directory)
+    try refuseForeign(home)
     for part in ownDirectories {
       try makeOwn(part, in: held, directory + "/" + part) { made.add($0, of: home) }
     }
@@ -386,6 +387,16 @@ extension FolderHome {
       throw FolderFailure(.other, "\(Printable.escape(path)): its real path is not UTF-8")
     }
     return text
+  }
+
+  /// Refuses a directory that somebody else uses: Tarn would take what lies in it for its own, and remove it.
+  private static func refuseForeign(_ home: FolderHome) throws(FolderFailure) {
+    let directory = home.stateDirectory
+    guard try readID(directory) == nil, try !knowsMirror(directory), try !home.isStateBare() else { return }
+    throw FolderFailure(
+      .exists,
+      "\(Printable.escape(directory)) is to hold the state of the mirror, but has other files: move them away, or choose an "
+        + "empty directory")
   }
 
   /// Refuses a state inside the folder, which would be taken for its contents, and a folder inside the state.

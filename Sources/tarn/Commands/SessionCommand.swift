@@ -183,7 +183,7 @@ struct SessionShowCommand: ParsableCommand {
         for task in page.tasks {
           session.console.data(session.isJSON ? JSONText.line(task) : SessionText.line(task))
           guard !session.isJSON, let step = SessionText.step(task.task, of: id) else { continue }
-          session.console.data("   next: \(step)")
+          session.console.data("   next: \(session.sources.paths.completing(step))")
         }
         guard page.hasMore, let last = page.tasks.last else { return }
         after = last.task.number
@@ -382,7 +382,8 @@ struct SessionWaitCommand: ParsableCommand {
       session.console.data(SessionText.line(document))
     }
     if document.tasks[TaskState.suspended.rawValue, default: 0] > 0 {
-      session.console.message("hint: 'tarn resume session:\(id)' lets suspended tasks go on")
+      session.console.message(
+        session.sources.paths.completing("to let suspended tasks go on: tarn resume session:\(id)"))
     }
     let hasFailed = [TaskState.failed, .cancelled, .suspended].contains {
       document.tasks[$0.rawValue, default: 0] > 0
@@ -398,7 +399,8 @@ struct SessionWaitCommand: ParsableCommand {
       guard let step = SessionText.step(task, of: id) else { continue }
       guard told.insert("\(task.number) \(task.code ?? "")").inserted else { continue }
       session.console.message(
-        "task \(task.number) waits for an answer: \(task.message ?? "")\n  hint: \(step)")
+        "task \(task.number) waits for an answer: \(task.message ?? "")\n  hint: \(session.sources.paths.completing(step))"
+      )
     }
   }
 

@@ -168,6 +168,8 @@ struct StatusCommand: ParsableCommand {
     var agentFailure: PassFailure?
     var documents: [StatusDocument] = []
     var failures: [PassFailure] = []
+    /// The mirrors that failures are about, by the indexes of those.
+    var unreadNames: [Int: String] = [:]
     /// Settings with errors, when their own agent does not run with older ones.
     var faulty: SettingsReport?
     /// The missing folders of this user's mirrors, which are in `documents` as well.
@@ -265,6 +267,7 @@ struct StatusCommand: ParsableCommand {
           // A mirror of faulty settings that was never synced has no status.
           let isNone = ["no-folder", "not-a-mirror"].contains(error.code)
           guard mirrors.isEmpty, reading.faulty != nil, isNone else {
+            reading.unreadNames[reading.failures.count] = place.name
             reading.failures.append(error)
             continue
           }
@@ -446,12 +449,24 @@ private struct AgentsMirrors {
 /// The document of `status --check --json`.
 struct CheckDocument: Encodable {
   struct Mirror: Encodable {
-    var name: String
-    /// `good`, `interrupted`, `held`, `failing`, `clock` or `late`.
+    /// `nil` for a failure that is about no single mirror.
+    var name: String?
+    /// `good`, `interrupted`, `held`, `failing`, `clock`, `late` or `unknown`.
     var verdict: String
-    /// The seconds since its last success; left out when there was none, or it lies in the future.
+    /// The seconds since its last success; `nil` when there was none, or it lies in the future.
     var age: Int64?
     var message: String
+
+    private enum CodingKeys: String, CodingKey { case name, verdict, age, message }
+
+    /// Writes what is not known as null.
+    func encode(to encoder: any Encoder) throws {
+      var values = encoder.container(keyedBy: CodingKeys.self)
+      try values.encode(name, forKey: .name)
+      try values.encode(verdict, forKey: .verdict)
+      try values.encode(age, forKey: .age)
+      try values.encode(message, forKey: .message)
+    }
   }
   var schema = "tarn-status/1"
   var agent: AgentDocument?
@@ -463,6 +478,15 @@ struct CheckDocument: Encodable {
     mirrors = reading.documents
     self.check = check.mirrors.map {
       Mirror(name: $0.document.name, verdict: $0.verdict.rawValue, age: $0.age, message: $0.line)
+    }
+    for (index, failure) in check.failures.enumerated() {
+      let name = reading.unreadNames[index].map { Printable.escape($0) }
+      self.check.append(
+        Mirror(name: name, verdict: "unknown", age: nil, message: StatusCheck.line(of: failure)))
+    }
+    if let failure = check.settingsFailure {
+      self.check.append(
+        Mirror(name: nil, verdict: "unknown", age: nil, message: StatusCheck.line(of: failure)))
     }
   }
 }

@@ -155,12 +155,14 @@ struct StatusCheck {
 
   /// One line when all are good; otherwise one line for each that is not.
   var lines: [String] {
-    let unknown = allFailures.map { failure in
-      "unknown: \(Message.safe(failure.message))" + (failure.hint.map { "; \(Message.safe($0))" } ?? "")
-    }
+    let unknown = allFailures.map(Self.line)
     let wrong = mirrors.filter { !$0.isGood }.map(\.line)
     if !unknown.isEmpty || !wrong.isEmpty { return unknown + wrong }
     return [isNothingKnown ? "unknown: no mirror is known" : good]
+  }
+
+  static func line(of failure: PassFailure) -> String {
+    "unknown: \(Message.safe(failure.message))" + (failure.hint.map { "; \(Message.safe($0))" } ?? "")
   }
 
   /// The mirrors that are not judged, with the reason.
