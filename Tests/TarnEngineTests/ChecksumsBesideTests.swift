@@ -221,6 +221,20 @@ import Testing
     }
   }
 
+  /// The first one counts, and the other is named.
+  @Test(arguments: [true, false]) func twoListsThatContradictEachOtherAreTold(isSame: Bool) throws {
+    let world = world()
+    let sums = list(world, "SHA256SUMS", [("x.iso", world.digest("one")), ("b", world.digest("two"))])
+    let own = list(world, "x.iso.sha256", [("x.iso", world.digest(isSame ? "one" : "other"))])
+    serve(world, "", [file(world, "x.iso", "one"), file(world, "b", "two"), sums, own])
+    #expect(try world.run().isInSync)
+    #expect(world.row("x.iso")?.isVerified == true && world.row("b")?.isVerified == true)
+    #expect(world.log.notices.map(\.code) == (isSame ? [] : ["checksums-not-read"]))
+    let message = world.log.notices.first?.message ?? ""
+    #expect(
+      isSame || message.contains("x.iso.sha256") && message.contains("another list has another digest of x.iso"))
+  }
+
   /// The path is that of the file where the list was made.
   @Test func theListOfOneFileIsOfTheFileBesideIt() throws {
     let world = world()

@@ -17,6 +17,8 @@ final class ListingWalk {
   /// The number of pages that were read beyond the first of each list.
   private(set) var pages = 0
   private var unread = UnreadChecksums()
+  /// The files of all checksum lists.
+  private var vouched = NamesOfChecksums()
 
   private struct Listing {
     var url: String
@@ -136,7 +138,7 @@ final class ListingWalk {
   }
 
   /// Reads a checksum file. One that is cut off must not be used, so it is parsed to its end before anything is passed on. Where it
-  /// contradicts itself, it says nothing.
+  /// contradicts itself or a list before it, it says nothing.
   private func read(_ list: ChecksumFile, _ document: FeedReader.Document) throws {
     guard document.isWhole else {
       throw FeedFailure(
@@ -149,6 +151,7 @@ final class ListingWalk {
     let path = list.entry.path.bytes
     let place = path.lastIndex(of: UInt8(ascii: "/")).map { Array(path[...$0]) } ?? []
     var isOfFile = list.file == nil || list.isGuess
+    var disputed: RelativePath?
     _ = try reader.parseChecksums(document) { item in
       guard case .entry(let entry) = item, !entry.digests.isEmpty, !names.isContradicted(entry.path),
         let below = try? RelativePath(place + entry.path.bytes, rule: reader.policy.pathRule)
@@ -157,10 +160,13 @@ final class ListingWalk {
       isOfFile = isOfFile || file == list.file
       var voucher = Entry(vouchingFor: file, digests: entry.digests, list: list.entry.path)
       voucher.mayBeCut = entry.mayBeCut && file != list.file
-      try sink(.entry(voucher))
+      vouched.note(.entry(voucher))
+      if vouched.isContradicted(file) { disputed = disputed ?? file } else { try sink(.entry(voucher)) }
     }
     if let name = names.contradicted {
       unread.add(list, "it has two digests of \(name)")
+    } else if let disputed {
+      unread.add(list, "another list has another digest of \(disputed.printable)")
     } else if !isOfFile, let file = list.file {
       unread.add(list, "it does not name \(file.printable)")
     }
