@@ -168,7 +168,7 @@ extension Pass {
   ) throws -> Bool {
     let findings = planner.findings
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
-    if isWhole { changes += try solved(regions, report, planner).map { .dropProblem(name: $0) } }
+    changes += try solved(regions, report, planner).map { .dropProblem(name: $0) }
     // The next pass will not find what the last one left, so it has to look.
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
     let pending = ports.engine.repairPending

@@ -20,10 +20,11 @@ import Testing
   /// The agent ends before the transfer does.
   @Test func anOrderToARunningTaskOutlivesTheAgent() throws {
     let (cancelled, first) = try bench.beginPaused("a")
+    let (suspended, second) = try bench.beginPaused("b")
     #expect(try bench.session.give(.wish(.cancel(keeps: false)), cancelled))
     #expect(try bench.ledger.task(cancelled)?.wish == .cancel(keeps: false))
-    let (suspended, second) = try bench.beginPaused("b")
     #expect(try bench.session.give(.wish(.suspend), suspended))
+    #expect(bench.files == [".tarn-s-1.part", ".tarn-s-2.part"])
     try bench.reopen()
     first.open()
     second.open()

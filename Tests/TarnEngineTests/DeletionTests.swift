@@ -496,6 +496,17 @@ import Testing
     #expect(world.files.count == 20)
   }
 
+  /// Nothing is to be deleted there, but its options are not the mirror's.
+  @Test func aPassWithOptionsOfItsOwnTakesNoOtherFormat() throws {
+    let world = try filled(20)
+    world.end.format = "SFV list"
+    world.isOnce = true
+    #expect(try world.run().isInSync)
+    world.isOnce = false
+    unlist(0..<1, world)
+    #expect(try world.run().held?.reason == "the format of the list changed from test list to SFV list")
+  }
+
   /// A format that stays while nothing is to be deleted is the list's own by then.
   @Test func anotherFormatWithoutDeletionsIsTaken() throws {
     let world = try filled(20)

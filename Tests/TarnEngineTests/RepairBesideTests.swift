@@ -532,6 +532,23 @@ import Testing
     #expect(try repair.wait().isSuperseded && world.log.problems.isEmpty)
   }
 
+  /// The manifest came between its look and its transfers.
+  @Test func aRepairOfAnEarlierManifestBringsNothing() throws {
+    let world = try world()
+    world.server.clearRequests()
+    world.folder.delete("a".path)
+    let entry = world.entry("a", "text of a")
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    world.log.onEvent { [engine = world.engine] _, event in
+      if case .phase(.transferring) = event { engine.follow { $0 == entry.path ? entry : nil } }
+    }
+    let repair = try world.pass(downloader).repair([itself("a")], folder: world.folder)
+    world.log.onEvent(nil)
+    #expect(repair.isSuperseded)
+    #expect(requests(of: "a", world) == 0 && world.text("a") == nil)
+  }
+
   /// The feed wants another version by the time that it is read, or none.
   @Test(arguments: [true, false]) func whatAnotherManifestWantsOtherwiseIsNotBrought(_ isWanted: Bool) throws
   {

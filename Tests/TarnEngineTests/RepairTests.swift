@@ -247,7 +247,8 @@ import Testing
   @Test func aListInAnyOrderIsKeptForRepairs() throws {
     let world = World()
     (world.settings, world.catalog) = ("settings", MemoryCatalog())
-    for name in ["b", "c", "a"] { world.want(name, "text of \(name)") }
+    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
+    world.items.reverse()
     #expect(try world.run().isInSync && world.log.notices.isEmpty)
     world.folder.delete("a".path)
     let repair = try world.repair([itself("a")])

@@ -212,6 +212,8 @@ import Testing
     let world = world(known, FakeAnswer())
     var whole = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
     whole.rangeStatus = status
+    // At once, and not after some rounds in vain.
+    world.policy.retries = 3
     world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
     world.server.answer(Self.url, whole)
     #expect(try world.run().isInSync)

@@ -184,6 +184,8 @@ import Testing
     #expect(RawClient(stage.everyone).request("GET", "/v1/status")?.status == 503)
     let steering = stage.raw
     steering.get("/v1/status")
+    // It is taken while the other one is at work.
+    #expect(isSoInTime { stage.agent.arrivals.withLock { $0 } == 2 })
     gate.open()
     #expect(steering.answer()?.status == 200 && first.answer()?.status == 200)
   }

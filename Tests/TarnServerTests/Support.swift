@@ -30,6 +30,8 @@ final class FakeAgent: AgentPort {
   let gate: Gate?
   /// Opens when a call waits at the gate.
   let arrived = Gate()
+  /// How many calls have come to the gate.
+  let arrivals = Locked(0)
   /// Opens when the last subscription ended.
   let unsubscribed = Gate()
 
@@ -40,6 +42,7 @@ final class FakeAgent: AgentPort {
   var subscribers: Int { state.withLock { $0.wakes.count } }
 
   private func note(_ text: String) throws(ControlFailure) {
+    arrivals.withLock { $0 += 1 }
     arrived.open()
     try? gate?.waitOrThrow()
     let failure = state.withLock { state in
