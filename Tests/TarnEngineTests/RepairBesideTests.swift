@@ -521,6 +521,42 @@ import Testing
   // MARK: Another manifest
 
   /// Its manifest is no more, and the next one could not be kept.
+  /// It waits behind the failure, in the same mail.
+  @Test func aClaimBehindAFailureIsAnswered() throws {
+    let world = try world()
+    let (isPublished, mayFail) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      guard changes.contains(where: { if case .row = $0 { true } else { false } }) else { return }
+      isPublished.open()
+      try? mayFail.waitOrThrow()
+    }
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    try isPublished.waitOrThrow()
+    let (isBusy, mayGoOn) = (Gate(), Gate())
+    world.engine.follow { _ in
+      isBusy.open()
+      try? mayGoOn.waitOrThrow()
+      return nil
+    }
+    try isBusy.waitOrThrow()
+    for number in 1...50 {
+      world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
+    }
+    mayFail.open()
+    let (thread, isAnswered) = (Locked<ThreadState?>(nil), Gate())
+    let claimer = try WorkerThread.start(name: "claimer") { [engine = world.engine] in
+      thread.withLock { $0 = .current }
+      engine.claiming(["b".path]) {}
+      isAnswered.open()
+    }
+    #expect(isSoInTime { thread.withLock { $0 }?.isAsleep == true })
+    mayGoOn.open()
+    try isAnswered.waitOrThrow()
+    claimer.join()
+    #expect(throws: PassFailure.self) { try repair.wait() }
+  }
+
   @Test func withoutAManifestNothingMoreIsBrought() throws {
     let world = try world()
     world.server.clearRequests()
