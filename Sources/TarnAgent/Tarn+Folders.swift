@@ -178,6 +178,8 @@ extension Tarn {
       let hint =
         switch error.code {
         case .permission: wayToWrite(path)
+        // What 'tarn forget' leaves lies there, too.
+        case .exists: "look at what is in it; nothing there was changed"
         default: PassFailure(error).hint ?? "give a folder elsewhere"
         }
       throw PassFailure(

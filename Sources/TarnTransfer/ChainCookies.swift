@@ -17,8 +17,6 @@ package final class HostCookies: Sendable {
     }
   }
 
-  package func removeAll() { hosts.withLock { $0 = [:] } }
-
   /// Returns the `Cookie` field for a hop, with the cookies of the chain that are not stored here.
   func header(for url: SourceURL, with chain: String?) -> String? {
     guard let own = hosts.withLock({ $0[url.origin.host] })?.header(for: url) else { return chain }

@@ -181,6 +181,10 @@ import Testing
     "command = [\"/bin/curl\", \"https://h.example/SECRET-a\"]", "command = \"curl -H SECRET-a SECRET-b\"",
     "command = 'curl SECRET-a'", "netrc = \"machine a login b password SECRET-a\"",
     "netrc = \"machine a login b password two SECRET-a\"",
+    "password = SECRET-a", "password = \"SECRET-a", "token = \"SECRET-a b\"", "api-key = 'SECRET-a",
+    "password= \"SECRET-a", "secret =\"SECRET-a", "command = [\"/bin/x\", \"--token\", \"SECRET-a b",
+    "command = [\"/bin/x --token SECRET-a", "command = ['/bin/x', '--token', 'SECRET-a'",
+    "command = [\n  \"/bin/x\",\n  \"--token\", \"SECRET-a\"\n",
     "feed = \"https://h.example/list?SECRET-a\"", "feed = \"https://joe:SECRET-a@h.example/list\"",
   ]) func refusedSettingsKeepTheirSecrets(_ line: String) {
     let text = "[hook.a]\n\(line)\nevry = \"1h\"\n"

@@ -665,6 +665,27 @@ import Testing
     #expect(try bench.state(task) == .failed && bench.ledger.task(task)?.code == "no-progress")
   }
 
+  /// Bytes came a moment ago, and its next attempt has its whole time.
+  @Test(arguments: ["suspended", "moved", "killed"]) func anOrderIsNoStall(by what: String) throws {
+    let (task, _) = try bench.beginPaused("a") { request in
+      request.limits = TaskLimits()
+      request.limits?.stall = 30
+    }
+    bench.clock.advance(.seconds(31))
+    bench.answer("a", FakeAnswer(etag: "\"1\"", body: Array(repeating: 7, count: 2 << 20)))
+    switch what {
+    case "suspended":
+      #expect(try bench.session.give(.wish(.suspend), task))
+      try bench.run(until: "it stands still") { try bench.state(task) == .suspended }
+      #expect(try bench.session.queue([task], from: [.suspended]) == [task])
+    case "moved": #expect(try bench.session.give(.wish(.move(to: bench.path + "/other/", nil)), task))
+    default: try bench.reopen()
+    }
+    try bench.finish(task)
+    let code = try bench.ledger.task(task)?.code
+    #expect(try bench.state(task) == .finished, "\(code ?? "")")
+  }
+
   /// A renewed URL, or a destination, is for later; only a bare answer lets it begin now.
   @Test func whatIsToBeginLaterBeginsByABareAnswerOnly() throws {
     let time = bench.clock.time.adding(seconds: 3600)

@@ -198,7 +198,12 @@ import Testing
   }
 
   /// Tarn would take what lies there for its own, and remove it.
-  @Test(arguments: ["notes.txt", "partial/film.mkv", "trash/photo"], [true, false])
+  @Test(
+    arguments: [
+      "notes.txt", "partial/film.mkv", "trash/photo", "id.pub", ".tarn.toml", "catalog.sqlite",
+      "stage.sqlite",
+      "ledger.sqlite-old",
+    ], [true, false])
   func aDirectoryOfSomebodyElseIsNoState(name: String, isElsewhere: Bool) throws {
     let directory = isElsewhere ? state : folder + "/.tarn"
     mkdir(folder, 0o755)

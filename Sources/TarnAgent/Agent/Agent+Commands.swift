@@ -40,7 +40,7 @@ extension Agent: AgentPort {
       .notFound, code: "no-such-mirror", "the agent has no mirror '\(Printable.escape(mirror))'",
       hint: mirror.hasPrefix("/")
         ? "the agent looks after the mirrors of its settings only; to sync this one: tarn sync \(ShellWord.quote(mirror))"
-        : mirror == "all" ? "all of them: --all" : "tarn status lists them")
+        : mirror == "all" ? "all of them: --all" : "'tarn status' lists them")
   }
 
   private func sync(_ name: String, recreates: Bool = false) throws(ControlFailure) -> ControlAnswer {

@@ -53,7 +53,7 @@ extension Agent {
       throw ControlFailure(
         .notFound, code: "no-such-transfer", "\(target) is not being transferred",
         hint:
-          "tarn status --watch \(name) shows what is, tarn explain \(name) \(ShellWord.quote(bytes: bytes)) why not"
+          "what is: tarn status --watch \(name); why this is not: tarn explain \(name) \(ShellWord.quote(bytes: bytes))"
       )
     }
     let answer = ControlAnswer(given == .done ? done : wasSo, wasSo: given == .wasSo)

@@ -104,8 +104,8 @@ extension DownloadSession {
 // MARK: - Tasks that stand still
 
 extension DownloadSession {
-  /// Ends tasks at work of which no byte has come within their limit. Their bytes are compared only when it is over, so that a task
-  /// has at most twice that time.
+  /// Ends tasks at work of which no byte has come within their limit since the server answered. Their bytes are compared only when it
+  /// is over, so that an attempt has at most twice that time. Without an answer the attempt ends by itself.
   func endStalled(_ terms: TaskTerms) throws(LedgerFailure) {
     let due = atWork.withLock { $0.filter { $1.stall.map { $0.end <= terms.age } == true } }
     guard !due.isEmpty else { return }
@@ -114,7 +114,7 @@ extension DownloadSession {
     }
     for (number, work) in due {
       let bytes = received[number] ?? work.kept
-      let isStill = bytes == work.stall?.bytes
+      let isStill = bytes == work.stall?.bytes && work.responded != nil
       atWork.withLock { $0[number]?.stall = isStill ? nil : (terms.life(of: work.request).stall, bytes) }
       if isStill {
         _ = try give(

@@ -490,13 +490,14 @@ final class DownloadSession: Sendable {
       var task = task
       let isSame = task.code == code
       if verdict != .room { task.attempts += 1 }
-      if kept > work?.kept ?? 0 { task.life?.stall = terms.life(of: task.request).stall }
       let isRepeatable = task.request.isRepeatable
       let judged = TaskVerdict.judge(
         code, wrongContents: isSame ? task.attempts : 1, isRepeatable: isRepeatable)
       let next: TaskVerdict = verdict == .room && !isRepeatable ? .ask : verdict ?? judged
       let isEnd = if case .short = patience { true } else { next == .end }
+      let stall = task.life?.stall
       task.enter(isEnd ? .failed : .waiting, terms)
+      if let stall, kept <= work?.kept ?? 0 { task.life?.stall = stall }
       (task.code, task.message) = (code, message)
       func event(_ code: SessionEvent.Code) -> SessionEvent {
         var event = SessionEvent(code, time: terms.now, of: task)

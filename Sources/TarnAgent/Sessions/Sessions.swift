@@ -14,7 +14,8 @@ final class Sessions: SessionPort {
   private struct Open {
     let session: DownloadSession
     let progress: PassProgress
-    let cookies: HostCookies
+    /// Others take their place when the session keeps none any more: a downloader that still works may add to these.
+    var cookies: HostCookies
     var listeners: [UInt64: @Sendable () -> Void] = [:]
     var wake = WakeState()
   }
@@ -213,8 +214,9 @@ final class Sessions: SessionPort {
           _ = try session.ledger.takeDelivered()
         }
         let isOther = settings.network != stored.network
-        if settings.cookies != true { open.cookies.removeAll() }
-        try session.set(settings, isOther ? downloader(id, settings, open.cookies) : nil)
+        let cookies = settings.cookies == true ? open.cookies : HostCookies()
+        try session.set(settings, isOther ? downloader(id, settings, cookies) : nil)
+        state.withLock { $0.sessions[id]?.cookies = cookies }
       }
       loop.post(.wake(session))
     }

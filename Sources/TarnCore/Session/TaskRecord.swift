@@ -84,6 +84,8 @@ package struct TaskRecord: Codable, Sendable, Equatable {
 
   /// Changes the state and what depends on it: outdated fields are cleared, and time counts only while the task is open.
   package mutating func enter(_ next: TaskState, _ terms: TaskTerms) {
+    // Its bytes may have come a moment ago. Who knows that none came keeps the time: see `DownloadSession.fail`.
+    if state == .running, next != .running { life?.stall = terms.life(of: request).stall }
     switch (state.isOpen, next.isOpen) {
     case (false, true): life = state == .suspended ? life?.moved(by: terms.age) : nil
     case (true, false): life = life?.moved(by: -terms.age)

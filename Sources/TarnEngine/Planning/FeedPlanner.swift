@@ -41,6 +41,7 @@ final class FeedPlanner {
     // directories.
     let known = try writer.pass.ports.ledger.problems(limit: PassReport.mostProblems)
     plan.old = Unsettled(known.filter { $0.code != Problem.leftoverCode }.map(\.name))
+    plan.feed.listDoubt = known.first { $0.code == DownloadFailure.Code.lengthUnknown.rawValue }?.message
     try writer.begin(plan)
     // The earlier writer removes its file, and both use the same name.
     catalog = nil

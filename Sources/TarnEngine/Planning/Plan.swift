@@ -78,6 +78,8 @@ struct Plan {
     var listPath: RelativePath?
     /// The URL where that list is available while the plan is carried out.
     var listURL: String?
+    /// Why an earlier pass did not put such a list in place, whose end nothing marks; `nil` when there was none.
+    var listDoubt: String?
     /// True when the plan changes that file.
     var plansList = false
     /// The changes about a window's files that the ledger gets once the feed is accepted.

@@ -138,7 +138,7 @@ final class ListingWalk {
   }
 
   /// Reads a checksum file. One that is cut off must not be used, so it is parsed to its end before anything is passed on. Where it
-  /// contradicts itself or a list before it, it says nothing.
+  /// contradicts itself or a list before it about a file, it says nothing of that file.
   private func read(_ list: ChecksumFile, _ document: FeedReader.Document) throws {
     guard document.isWhole else {
       throw FeedFailure(

@@ -28,6 +28,8 @@ final class Submission {
   private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
   /// The place of the feed's own list, which was read to there; `nil` once it was taken from there.
   var listURL: String?
+  /// See `Plan.Feed.listDoubt`.
+  private let listDoubt: String?
   /// Returns what a manifest wants that was accepted since; `nil` when there is none.
   var manifest: ((RelativePath) throws -> Entry?)?
   /// The number of the manifest that it follows; `nil` when it follows the one that is announced next.
@@ -70,7 +72,8 @@ final class Submission {
     _ engine: TransferEngine
   ) throws {
     (self.client, self.isUrgent, self.account, self.engine) = (client, isUrgent, account, engine)
-    (policy, deletions, since, listURL) = (plan.policy, plan.verdict, plan.since, plan.feed.listURL)
+    (policy, deletions, since) = (plan.policy, plan.verdict, plan.since)
+    (listURL, listDoubt) = (plan.feed.listURL, plan.feed.listDoubt)
     manifestNumber = isUrgent ? since.manifests : nil
     self.plan = try PlanReader(plan)
     space = try SpaceBudget(client.folder, reserve: policy.reserve, client.promises ?? engine.promises)
@@ -367,12 +370,8 @@ final class Submission {
       )
       return true
     }
-    if let entry = action.entry, entry.isList, entry.mayBeCut, let row = action.row,
-      entry.size ?? 0 < row.identity.size
-    {
-      account.fail(
-        action, code: DownloadFailure.Code.lengthUnknown.rawValue,
-        message: "nothing marks where the list ends, and it is shorter than the one before, which stays")
+    if let message = shorter(action), listDoubt != message {
+      account.fail(action, code: DownloadFailure.Code.lengthUnknown.rawValue, message: message)
       return true
     }
     guard let blocker = action.blocker else { return false }
@@ -387,6 +386,16 @@ final class Submission {
     }
     account.report(problem)
     return true
+  }
+
+  /// Returns why a list may be cut that is to replace a longer one; `nil` when it is not. What comes alike in the next pass is taken.
+  private func shorter(_ action: Action) -> String? {
+    guard let entry = action.entry, entry.isList, entry.mayBeCut, let size = entry.size,
+      let present = action.present, size < present.size
+    else { return nil }
+    return
+      "nothing marks where the list ends, and its \(Units.count(size, "byte")) are fewer than those of the one before, which stays "
+      + "until the list comes alike once more"
   }
 
   // MARK: Orders

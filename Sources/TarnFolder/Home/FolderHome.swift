@@ -392,7 +392,7 @@ extension FolderHome {
   /// Refuses a directory that somebody else uses: Tarn would take what lies in it for its own, and remove it.
   private static func refuseForeign(_ home: FolderHome) throws(FolderFailure) {
     let directory = home.stateDirectory
-    guard try readID(directory) == nil, try !knowsMirror(directory), try !home.isStateBare() else { return }
+    guard try readID(directory) == nil, try !knowsMirror(directory), try !home.isHalfMade() else { return }
     throw FolderFailure(
       .exists,
       "\(Printable.escape(directory)) is to hold the state of the mirror, but has other files: move them away, or choose an "
@@ -500,8 +500,21 @@ extension FolderHome {
     }
   }
 
+  /// Returns whether the state holds only what a crash leaves of one that is being made. Databases come after the ID.
+  fileprivate func isHalfMade() throws(FolderFailure) -> Bool {
+    try isStateBare { name in
+      if Self.ownDirectories.contains(name) || name == Self.lockName { return true }
+      guard let dot = name.lastIndex(of: ".") else { return false }
+      let random = name[name.index(after: dot)...]
+      return [Self.idName, Self.markerName].contains(String(name[..<dot]))
+        && !random.isEmpty && random.utf8.allSatisfy { $0.hexDigitValue != nil }
+    }
+  }
+
   /// Checks the part of `isBare` that concerns the state.
-  func isStateBare() throws(FolderFailure) -> Bool {
+  ///
+  /// - Parameter isOwn: returns whether an object in it is Tarn's.
+  func isStateBare(_ isOwn: (String) -> Bool = Self.isOfFirstPass) throws(FolderFailure) -> Bool {
     let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
     for name in Self.ownDirectories {
       let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
@@ -509,10 +522,10 @@ extension FolderHome {
       let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
       guard try own.list().isEmpty else { return false }
     }
-    return try state.list().allSatisfy { Self.isOfFirstPass($0.name) }
+    return try state.list().allSatisfy { isOwn($0.name) }
   }
 
-  private static func isOfFirstPass(_ name: String) -> Bool {
+  static func isOfFirstPass(_ name: String) -> Bool {
     ownDirectories.contains(name) || [lockName, idName].contains(name)
       || isOwn(name) && !name.hasPrefix(ledgerName + ".")
   }

@@ -624,7 +624,6 @@ package final class SessionLedger: TransferLedger {
     if !leavesPartial { (record.directory, record.movedFrom) = (nil, nil) }
     let wish = record.wish
     let beginsAgain = wish?.isOfAnotherRequest == true
-    let life = record.life
     (record.state, record.wish) = (.finished, nil)
     (record.file, record.origin) = (file, origin)
     (record.bytes, record.digest) = (file.size, digest)
@@ -636,7 +635,7 @@ package final class SessionLedger: TransferLedger {
     // A file that is fetched again in its place is no end of the task. One that stays while the task goes elsewhere is told of.
     let isTold = !beginsAgain || wish?.destination != nil
     if beginsAgain {
-      (record.state, record.life, record.ended) = (.queued, life, nil)
+      (record.state, record.ended) = (.queued, nil)
       if let (to, existing) = wish?.destination { record.move(to: to, existing) }
     }
     // Its request has reached the server, and is not sent again without an order.

@@ -92,7 +92,7 @@ struct InitCommand: ParsableCommand {
     guard lstat(path, &status) == 0 else { return }
     throw PassFailure(
       .usage, code: "settings-exist", "\(Printable.escape(path)) is there already, and stays as it is",
-      hint: "tarn add FEED FOLDER adds a mirror; 'tarn config show' shows what holds")
+      hint: "'tarn add FEED FOLDER' adds a mirror; 'tarn config show' shows what holds")
   }
 
   private func write(_ path: String, _ text: String, _ session: Session) throws(PassFailure) {

@@ -226,7 +226,11 @@ struct StatusCommand: ParsableCommand {
     do throws(PassFailure) {
       let problemLimit = problemLimit(session)
       if let (answer, isOwn) = try AgentLink(session.sources).anyStatus(problemLimit: problemLimit) {
-        (reading.agent, reading.isOwnAgent) = (answer.agent, isOwn)
+        // With `--config` the agent at the usual socket may be another's.
+        let isOther =
+          session.sources.paths.file != nil
+          && answer.agent.map { !AgentLink(session.sources).isOfTheseSettings(session, agent: $0) } == true
+        (reading.agent, reading.isOwnAgent) = (answer.agent, isOwn && !isOther)
         known = answer.mirrors
       }
     } catch {

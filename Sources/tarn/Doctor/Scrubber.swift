@@ -152,7 +152,15 @@ struct Scrubber {
   /// Learns from a file of settings. Refused ones may hold what no rule allows, and nobody knows what belongs to a hook: of all their
   /// addresses but those of feeds, only the host stays.
   mutating func learn(settings text: String, areRefused: Bool) {
+    var isHook = false
     for line in text.split(whereSeparator: \.isNewline) {
+      let start = line.drop { $0.isWhitespace }
+      if start.hasPrefix("[") {
+        isHook = start.dropFirst().drop { $0 == "[" || $0.isWhitespace }.hasPrefix("hook")
+      } else if areRefused, isHook, !start.contains("=") {
+        // A line of an array: arguments of a program.
+        for word in line.split(whereSeparator: { "\"',[]".contains($0) }) { learn(Self.trimmed(word)) }
+      }
       let isFeed = line.drop { $0.isWhitespace || "\"'".contains($0) }.hasPrefix("feed")
       let words = line.split { $0.isWhitespace || "\"',[]{}".contains($0) }
       for word in words where word.contains("://") {
@@ -162,6 +170,10 @@ struct Scrubber {
         if !isFeed { hidePath(of: String(word)) }
       }
     }
+  }
+
+  private static func trimmed(_ word: Substring) -> String {
+    String(word.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
   }
 
   // MARK: What it looks like
@@ -205,18 +217,25 @@ struct Scrubber {
     // Assignments such as `token=x`, as in forms and in queries without an address.
     let assigned =
       /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
+    // The same as settings have them: with blanks, or with a quote that may be missing at the end.
+    let set =
+      /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*["']?(?:[ \t]+=|=[ \t]|=["']|[ \t]+=[ \t])[ \t]*["']?)[^\s"'][^"'\n]*/
     let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
     // The arguments of a hook's program in its setting, and of one in whose place it stands.
     let arguments = /(\bcommand ?= ?\[ ?(?:"(?:[^"\\]|\\.)*"|'[^']*')).+\]/
+    // The same without an end.
+    let endless = /(\bcommand ?= ?\[ ?["'][^\s"',\]]*)[^\]]+$/
     // The same as a text, which the settings refuse, and a line of a netrc file.
     let line = /(\bcommand ?= ?["']+[^\s"']*)\s[^"']*/
     let login = /(\blogin\s+\S+\s+password\s+)[^\s"']+(?:\s[^\s"']+)*/
     var text = text.replacing(query) { "\($0.output.1)\(mark)" }
     text.replace(arguments) { "\($0.output.1), \(mark)]" }
+    text.replace(endless) { "\($0.output.1) \(mark)" }
     text.replace(line) { "\($0.output.1) \(mark)" }
     text.replace(login) { "\($0.output.1)\(mark)" }
     text.replace(named) { "\($0.output.1)\(mark)" }
     text.replace(assigned) { "\($0.output.1)\(mark)" }
+    text.replace(set) { "\($0.output.1)\(mark)" }
     text.replace(scheme) { "\($0.output.1)\(mark)" }
     return text
   }

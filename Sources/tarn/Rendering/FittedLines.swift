@@ -57,7 +57,7 @@ enum FittedLines {
     var isQuoted = false
     let end = line.indices[start...].first { index in
       if line[index] == "'" { isQuoted.toggle() }
-      return !isQuoted && (line[index...].hasPrefix(", ") || line[index...].hasPrefix("; "))
+      return !isQuoted && [", ", "; ", " ("].contains { line[index...].hasPrefix($0) }
     }
     return start..<(end ?? line.endIndex)
   }
@@ -74,7 +74,7 @@ extension SettingsPaths {
   func completing(_ line: String) -> String {
     guard let file else { return line }
     let option = " --config \(ShellWord.quote(file))"
-    guard !line.contains(option) else { return line }
+    guard !line.contains(" --config ") else { return line }
     let front = ": "
     var (done, rest) = ("", front + line)
     while let command = FittedLines.command(in: rest, ["tarn"]) {

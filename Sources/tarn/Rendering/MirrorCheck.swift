@@ -162,7 +162,8 @@ struct StatusCheck {
   }
 
   static func line(of failure: PassFailure) -> String {
-    "unknown: \(Message.safe(failure.message))" + (failure.hint.map { "; \(Message.safe($0))" } ?? "")
+    let failure = failure.withSettings
+    return "unknown: \(Message.safe(failure.message))" + (failure.hint.map { "; \(Message.safe($0))" } ?? "")
   }
 
   /// The mirrors that are not judged, with the reason.
