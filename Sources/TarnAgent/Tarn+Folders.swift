@@ -433,7 +433,7 @@ extension Tarn {
         let word = ShellWord.quote(name)
         guard !isGone(path) else { return "to fetch all of it again: \(command("sync --recreate \(word)"))" }
         return
-          "to begin anew, keeping its files: \(command("forget \(word)")), then: \(command("sync --adopt \(word)"))"
+          "to begin anew, keeping its files, with no agent at work there: \(command("forget \(word)")), then: \(command("sync --adopt \(word)"))"
       } ?? "to give the mirror up, keeping its files: tarn forget \(option)\(ShellWord.quote(path))"
     return PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",

@@ -163,6 +163,17 @@ import Testing
   }
 
   /// What is pasted makes the same files again.
+  /// systemd opens only what is there to a service.
+  @Test(arguments: [true, false]) func aFolderThatIsMissingIsMadeForTheService(isSystem: Bool) {
+    var text = TimerText(
+      program: "/usr/bin/tarn", arguments: ["m"], name: "m", config: [], rhythm: .command,
+      writes: ["/srv/a b", "/srv/c"], isSystem: isSystem)
+    #expect(!text.lines.contains { $0.contains("install -d") })
+    text.missing = ["/srv/a b"]
+    #expect(text.lines.contains("#   install -d -o tarn -g tarn '/srv/a b'") == isSystem)
+    #expect(!text.lines.contains { $0.contains("/srv/c") })
+  }
+
   @Test func theLinesToInstallItNameTheSettings() throws {
     try withSettings({ _ in "" }) { directory in
       let file = directory.appendingPathComponent("my tarn.toml")

@@ -42,6 +42,18 @@ final class AddedMirrorTests: AgentHouse {
     #expect(text("m/f1") == "one\n")
   }
 
+  /// Another file of settings is broken, so that the agent goes on with the mirror.
+  @Test func aRemovalThatTheAgentDoesNotTakeIsNoSuccess() throws {
+    try startAgent()
+    #expect(try run("add", server.url("SHA256SUMS"), "m").status == 0)
+    try place.write("evry = 3\n", to: "etc/conf.d/z.toml")
+    let removed = try run("remove", "m")
+    #expect(
+      removed.status == 78 && removed.errors.contains("did not take the settings, and keeps the mirror"),
+      "\(removed)")
+    #expect(removed.output.contains("removed m from the settings"), "\(removed)")
+  }
+
   private func startAgent() throws {
     let program = try Tarn.start(["agent"], environment: directory, in: place.url)
     agent = program

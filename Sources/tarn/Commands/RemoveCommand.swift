@@ -56,9 +56,9 @@ struct RemoveCommand: ParsableCommand {
       place.map { (try? session.tarn.recordDirectory(folder: $0.folder, state: $0.state)) != nil } ?? false
     let outcome = change.tellAgent()
     report.agent = outcome.word
-    if case .rejected(let problems) = outcome { tell(problems, session) }
     var failure: PassFailure?
-    if forget, let place { failure = forgotten(place, &report, session) }
+    if case .rejected(let problems) = outcome { failure = rejected(problems, session) }
+    if forget, let place { failure = forgotten(place, &report, session) ?? failure }
     show(report, session)
     if let failure { throw failure }
   }
@@ -152,11 +152,12 @@ struct RemoveCommand: ParsableCommand {
     )
   }
 
-  private func tell(_ problems: [String], _ session: Session) {
+  private func rejected(_ problems: [String], _ session: Session) -> PassFailure {
     let first = problems.first.map { $0.split(whereSeparator: \.isNewline).first.map(String.init) ?? "" }
-    session.console.message(
-      session.messageStyle.paint("warning:", .warning)
-        + " the agent did not take the settings, and keeps the mirror: \(Message.safe(first ?? ""))")
+    return PassFailure(
+      .configuration, code: "settings-not-taken",
+      "the agent did not take the settings, and keeps the mirror: \(Message.safe(first ?? ""))",
+      hint: "mend that, then: tarn reload")
   }
 
   private func forgotten(

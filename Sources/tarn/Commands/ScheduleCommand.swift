@@ -50,11 +50,11 @@ struct ScheduleCommand: ParsableCommand {
     let config = session.sources.paths.file.map { ["--config", $0] } ?? []
     let place = session.tarn.place(of: mirror)
     if let settings = session.configured((mirror, place?.folder ?? mirror, nil)) {
+      let writes = [settings.folder] + (settings.state.map { [$0] } ?? [])
       return TimerText(
         program: Self.program, arguments: config + [settings.name], name: settings.name, config: config,
-        rhythm: settings.rhythm,
-        writes: [settings.folder] + (settings.state.map { [$0] } ?? []), isSystem: isSystem,
-        credentials: Self.credentials(settings))
+        rhythm: settings.rhythm, writes: writes, missing: writes.filter { TextFile.status($0) == nil },
+        isSystem: isSystem, credentials: Self.credentials(settings))
     }
     if let name = place != nil ? mirror : AgentLink(session.sources).name(of: mirror, session) {
       // Its schedule is unknown here, and an hourly timer would be a guess.

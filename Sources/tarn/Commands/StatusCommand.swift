@@ -226,11 +226,7 @@ struct StatusCommand: ParsableCommand {
     do throws(PassFailure) {
       let problemLimit = problemLimit(session)
       if let (answer, isOwn) = try AgentLink(session.sources).anyStatus(problemLimit: problemLimit) {
-        // With `--config` the agent at the usual socket may be another's.
-        let isOther =
-          session.sources.paths.file != nil
-          && answer.agent.map { !AgentLink(session.sources).isOfTheseSettings(session, agent: $0) } == true
-        (reading.agent, reading.isOwnAgent) = (answer.agent, isOwn && !isOther)
+        (reading.agent, reading.isOwnAgent) = (answer.agent, isOwn && !isOther(answer.agent, session))
         known = answer.mirrors
       }
     } catch {
@@ -281,6 +277,12 @@ struct StatusCommand: ParsableCommand {
       record(error, into: &reading)
     }
     return reading
+  }
+
+  /// With `--config` the agent at the usual socket may be another's.
+  private func isOther(_ agent: AgentDocument?, _ session: Session) -> Bool {
+    guard session.sources.paths.file != nil, let agent else { return false }
+    return !AgentLink(session.sources).isOfTheseSettings(session, agent: agent)
   }
 
   /// Records a failure. An agent without mirrors is no failure; when the agent may not be asked, that is the

@@ -16,6 +16,8 @@ struct TimerText {
   let rhythm: MirrorSettings.Rhythm
   /// The directories that a pass writes to.
   let writes: [String]
+  /// Those of them that are missing. systemd opens only what is there to a service.
+  var missing: [String] = []
   let isSystem: Bool
   /// The credentials that the mirror's settings expect from the service, by name.
   var credentials: [String] = []
@@ -38,6 +40,7 @@ struct TimerText {
       "#   mkdir -p \(Self.shell(parent(servicePath)))",
       "#   \(command) \(word) > \(Self.shell(timerPath))",
       "#   \(command) --service \(word) > \(Self.shell(servicePath))",
+    ] + (isSystem ? missing : []).map { "#   install -d -o tarn -g tarn \(Self.shell($0))" } + [
       "#   \(systemctl) daemon-reload && \(systemctl) enable --now \(ShellWord.quote(unit + ".timer"))",
       "# A mirror belongs to its timer or to 'tarn agent', not to both: the second one ends with 75.",
       "[Unit]",
