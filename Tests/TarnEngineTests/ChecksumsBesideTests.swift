@@ -232,7 +232,8 @@ import Testing
     #expect(world.log.notices.map(\.code) == (isSame ? [] : ["checksums-not-read"]))
     let message = world.log.notices.first?.message ?? ""
     #expect(
-      isSame || message.contains("x.iso.sha256") && message.contains("another list has another digest of x.iso"))
+      isSame
+        || message.contains("x.iso.sha256") && message.contains("another list has another digest of x.iso"))
   }
 
   /// The path is that of the file where the list was made.
