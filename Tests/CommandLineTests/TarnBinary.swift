@@ -33,7 +33,8 @@ struct TarnBinary {
     process.executableURL = url
     process.arguments = arguments
     process.currentDirectoryURL = directory ?? home
-    let bare = ["HOME": home.path, "PATH": "/usr/bin:/bin", "TERM": "dumb", "LC_ALL": "C.UTF-8"]
+    var bare = ["HOME": home.path, "PATH": "/usr/bin:/bin", "TERM": "dumb", "LC_ALL": "C.UTF-8"]
+    bare["TARN_GUARD_AWAY"] = ProcessInfo.processInfo.environment["TARN_GUARD_AWAY"]
     process.environment = bare.merging(environment) { $1 }
     // Files rather than pipes: nothing can fill up while the other is read.
     let output = home.appendingPathComponent(".output")
