@@ -57,7 +57,7 @@ struct MessageTests {
       "\(failed)")
     try place.write("", to: "OTHER")
     let other = try tarn(["sync", "./OTHER", "bad"] + config)
-    #expect(other.errors.contains(" ./bad\n") && !other.errors.contains(" bad"), "\(other)")
+    #expect(other.errors.contains(" ./bad --config ") && !other.errors.contains(" bad"), "\(other)")
     #expect(try tarn(["explain", "./bad", "a.txt"] + config).output.hasPrefix("a.txt: conflict\n"))
   }
 

@@ -53,7 +53,7 @@ final class ReloadedMirrorTests: AgentHouse {
         #expect(outcome.status == 64 && outcome.errors.contains("read them yet: tarn reload"), "\(outcome)")
       }
       let nobody = try tarn(verb, "nobody")
-      #expect(nobody.status == 64 && nobody.errors.contains("tarn status lists them"), "\(nobody)")
+      #expect(nobody.status == 64 && nobody.errors.contains("'tarn status' lists them"), "\(nobody)")
     }
     // It goes by other settings than these.
     try place.write(new, to: "other.toml")
