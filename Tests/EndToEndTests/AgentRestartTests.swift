@@ -65,7 +65,7 @@ final class AgentRestartTests: AgentHouse {
     #expect(
       outcome.status == 69 && outcome.errors.contains("waiting for it to come back")
         && outcome.errors.contains("the agent ended while this command waited for its pass of files")
-        && outcome.errors.contains("to go on without it: tarn sync files\n"), "\(outcome)")
+        && outcome.errors.contains("to go on without it: tarn sync files --config "), "\(outcome)")
   }
 
   /// The server's wish to be left alone, and a feed's to be read seldom.
