@@ -34,6 +34,8 @@ final class AgentKillTests: AgentHouse {
         return placed >= before + 20
       }
       try held.wait()
+      // One that finds no agent makes the pass itself.
+      try waitUntil("the agent has its order") { sync.errorsSoFar.contains("the agent: ") }
       #expect(placed < Self.count, "the pass of round \(round) is at work")
       program.signal(SIGKILL)
       _ = try program.wait()
