@@ -109,13 +109,17 @@ struct DeletionHold {
     }
   }
 
-  /// Returns the set that a person has to look at, when it is still the same.
+  /// Returns the set that a person has to look at, when it is still the same, or has at least half of its files.
   private func heldAgain() throws -> HeldPlan? {
     guard let id = try ports.ledger.fact(.heldForPerson) else { return nil }
     let reason =
       heldBefore.flatMap { $0.id == id ? $0.reason : nil } ?? "it was held before, and was not approved"
     let now = try plan(reason, isForPerson: true)
-    return now.id == id ? now : nil
+    if now.id == id { return now }
+    guard let heldBefore, heldBefore.id == id else { return nil }
+    var left = 0
+    try eachDeletion { action in left += try ports.ledger.isHeld(action.path, plan: id) ? 1 : 0 }
+    return left >= heldBefore.count - left ? now : nil
   }
 
   /// Returns the set, with an id made from its paths and digests. `forget` loses nothing and needs no approval, but waits with the
