@@ -586,8 +586,8 @@ extension Tarn {
   }
 
   static let notListed =
-    "the list of this user's mirrors cannot be written: 'tarn status' without arguments does not show this one, and its folder is "
-    + "not missed when it is gone"
+    "the list of this user's mirrors cannot be written: 'tarn status' without arguments does not show this one, and when "
+    + "its folder is gone, a pass makes it anew"
 
   /// - Returns: false when the list of mirrors cannot be written.
   @discardableResult func remember(_ home: FolderHome) -> Bool {

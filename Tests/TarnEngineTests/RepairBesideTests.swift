@@ -204,9 +204,10 @@ import Testing
     #expect(throws: PassFailure.self) { try world.repairBeside([itself("b")]) }
   }
 
-  /// It came together with what failed.
-  @Test func whatIsSubmittedBehindAFailureEnds() throws {
-    let world = try world()
+  /// A repair of `a` whose record fails while the engine's thread is busy until the gate opens.
+  private func failBehindABusyThread(_ world: World) throws -> (
+    repair: World.Running<RepairReport>, mayGoOn: Gate
+  ) {
     let (isPublished, mayFail) = (Gate(), Gate())
     world.ledger.beforeApply { changes in
       guard changes.contains(where: { if case .row = $0 { true } else { false } }) else { return }
@@ -228,6 +229,13 @@ import Testing
       world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
     }
     mayFail.open()
+    return (repair, mayGoOn)
+  }
+
+  /// It came together with what failed.
+  @Test func whatIsSubmittedBehindAFailureEnds() throws {
+    let world = try world()
+    let (repair, mayGoOn) = try failBehindABusyThread(world)
     // It waits for its file, whichever of the two is handled first.
     _ = hold("b", of: world)
     world.folder.delete("b".path)
@@ -524,26 +532,7 @@ import Testing
   /// It waits behind the failure, in the same mail.
   @Test func aClaimBehindAFailureIsAnswered() throws {
     let world = try world()
-    let (isPublished, mayFail) = (Gate(), Gate())
-    world.ledger.beforeApply { changes in
-      guard changes.contains(where: { if case .row = $0 { true } else { false } }) else { return }
-      isPublished.open()
-      try? mayFail.waitOrThrow()
-    }
-    world.folder.delete("a".path)
-    let repair = try world.beginRepair([itself("a")])
-    try isPublished.waitOrThrow()
-    let (isBusy, mayGoOn) = (Gate(), Gate())
-    world.engine.follow { _ in
-      isBusy.open()
-      try? mayGoOn.waitOrThrow()
-      return nil
-    }
-    try isBusy.waitOrThrow()
-    for number in 1...50 {
-      world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
-    }
-    mayFail.open()
+    let (repair, mayGoOn) = try failBehindABusyThread(world)
     let (thread, isAnswered) = (Locked<ThreadState?>(nil), Gate())
     let claimer = try WorkerThread.start(name: "claimer") { [engine = world.engine] in
       thread.withLock { $0 = .current }

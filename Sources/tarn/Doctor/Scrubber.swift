@@ -219,7 +219,7 @@ struct Scrubber {
       /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*=)[^\s&"'<>]+/
     // The same as settings have them: with blanks, or with a quote that may be missing at the end.
     let set =
-      /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*["']?(?:[ \t]+=|=[ \t]|=["']|[ \t]+=[ \t])[ \t]*["']?)[^\s"'][^"'\n]*/
+      /((?i:token|secret|passwd|password|pwd|key(?!ring)|sig(?!nal|hup|kill)|auth|credential)[A-Za-z0-9_\-]*["']?(?:[ \t]+=|=[ \t]|=["'])[ \t]*["']?)[^\s"'][^"'\n]*/
     let scheme = /(\b(?:Bearer|bearer|Basic) )[A-Za-z0-9+\/=._~\-]{6,}/
     // The arguments of a hook's program in its setting, and of one in whose place it stands.
     let arguments = /(\bcommand ?= ?\[ ?(?:"(?:[^"\\]|\\.)*"|'[^']*')).+\]/
