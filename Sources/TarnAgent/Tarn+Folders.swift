@@ -1,5 +1,5 @@
 import Glibc
-import TarnConfig
+package import TarnConfig
 package import TarnCore
 import TarnEngine
 import TarnFolder
@@ -488,7 +488,7 @@ extension Tarn {
 
   /// Returns the reason why passes refuse the folder of a configured mirror, in their words; `nil` when one
   /// would make it.
-  func loss(of settings: MirrorSettings) -> PassFailure? {
+  package func loss(of settings: MirrorSettings) -> PassFailure? {
     let path = absolute(settings.folder)
     let state = settings.state.map(absolute)
     guard let found = try? inspect(path, state: state) else { return nil }

@@ -194,6 +194,18 @@ import Testing
     #expect(!offline.findings.contains { ["feed", "dns", "tls"].contains($0.check) })
   }
 
+  /// `tarn sync` refuses it, so doctor names the way that works.
+  @Test func aFolderWithFilesIsNotMadeAMirror() throws {
+    try place.makeDirectory("m")
+    try place.write("mine", "m/notes")
+    try settings(mirror("m", "every = \"1h\""))
+    let found = try doctor("--offline").report.all("problem", "folder")
+    #expect(found.map(\.message) == ["\(place.path)/m is not empty, and no mirror of Tarn's"], "\(found)")
+    #expect(found.first?.mend?.hasSuffix("sync --adopt m") == true, "\(found)")
+    try settings(mirror("m", "every = \"1h\"\nadopt = true"))
+    #expect(try doctor("--offline").report.all("warning", "folder").map(\.message) == ["it was never synced"])
+  }
+
   /// `tarn sync` only plans there, and would mend nothing.
   @Test func aMirrorThatOnlyPlansIsInOrder() throws {
     try settings(mirror("m", "every = \"1h\"\ndry-run = true"))

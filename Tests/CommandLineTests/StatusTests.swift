@@ -564,7 +564,7 @@ import Testing
   @Test(arguments: ["docs", "/srv/docs"]) func withoutAnAgentNothingRunsByItself(_ name: String) {
     let document = StatusDocument(name: name, feed: "http://h/SUMS", folder: "/srv/docs", state: "idle")
     let lines = StatusText.card(document, now: Timestamp(nanoseconds: 0), style: Style(isOn: false))
-    #expect(lines.contains { $0.contains("by command or timer; no agent runs") } == (name == "docs"))
+    #expect(lines.contains { $0.contains("by command or timer; no agent keeps it") } == (name == "docs"))
   }
 
   /// The agent keeps it from the reload on, whatever else is to do.

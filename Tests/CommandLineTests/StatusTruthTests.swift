@@ -91,6 +91,31 @@ import Testing
     #expect(try place.tarn("status", "--check", "m").status == 0)
   }
 
+  /// What is in the folder stays. A feed that was emptied by mistake looks like a mirror in sync.
+  @Test func aFeedWithoutFilesIsTold() throws {
+    defer { place.end() }
+    func publish(_ items: String) throws {
+      try place.write(
+        "<rss version=\"2.0\"><channel><title>T</title>\(items)</channel></rss>", "feed/feed.xml")
+    }
+    try publish("<item><title>t</title><enclosure url=\"a.txt\" type=\"text/plain\" length=\"4\"/></item>")
+    #expect(try place.tarn("sync", "./feed/feed.xml", "m").status == 0)
+    #expect(try !place.tarn("status", "m").output.contains("names no file"))
+    try publish("")
+    let words = "the feed names no file\n"
+    // Also where the feed has not changed.
+    for _ in 0..<2 {
+      let sync = try place.tarn("sync", "m")
+      #expect(sync.status == 0 && sync.output.contains("  \(words)"), "\(sync)")
+    }
+    let card = try place.tarn("status", "m").output
+    #expect(card.contains("entries       none: \(words)"), "\(card)")
+    #expect(try place.tarn("plan", "m").output.contains(words))
+    // Nothing is known of a feed that no pass has read.
+    #expect(try place.tarn("sync", "./feed/nothing", "unread").status != 0)
+    #expect(try !place.tarn("status", "unread").output.contains("names no file"))
+  }
+
   /// A slip in a pattern looks like a mirror in sync.
   @Test func patternsThatLeaveOutAllAreTold() throws {
     defer { place.end() }

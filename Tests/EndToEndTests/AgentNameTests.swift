@@ -215,7 +215,7 @@ final class AgentNameTests: AgentHouse {
         let outcome = try Tarn.run(
           words + config, environment: home, in: place.url.appendingPathComponent("disk/files"))
         return outcome.output.contains("agent: process") && outcome.output.contains("files: in sync")
-          && !outcome.output.contains("no agent runs")
+          && !outcome.output.contains("no agent keeps")
       }
     }
     let all = try JSON.documents(tarn("status", "--json").output).first?["mirrors"] as? [[String: Any]]

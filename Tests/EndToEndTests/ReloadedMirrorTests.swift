@@ -45,7 +45,7 @@ final class ReloadedMirrorTests: AgentHouse {
       #expect(card.output.contains("the agent has not read these settings yet"), "\(card)")
       #expect(
         card.output.hasSuffix("next: tarn reload --config \(place.path)/tarn.toml\n")
-          && !card.output.contains("no agent runs"), "\(card)")
+          && !card.output.contains("no agent keeps"), "\(card)")
     }
     for verb in ["pause", "resume", "retry", "cancel", "prioritize"] {
       for word in ["later", "./later", "later:f1"] {
@@ -62,6 +62,9 @@ final class ReloadedMirrorTests: AgentHouse {
       let outcome = try Tarn.run(words + other, environment: home, in: place.url)
       #expect(!(outcome.output + outcome.errors).contains("tarn reload"), "\(outcome)")
     }
+    let doctor = try Tarn.run(["doctor", "--offline"] + other, environment: home, in: place.url)
+    #expect(doctor.output.contains("the agent of these settings does not run"), "\(doctor)")
+    #expect(doctor.output.contains("which answers, is another agent"), "\(doctor)")
     #expect(try tarn("reload").output.contains("added: later"))
     #expect(try !tarn("status", "later").output.contains("reload"))
     #expect(try tarn("pause", "later").status == 0)

@@ -310,6 +310,23 @@ import Testing
     #expect(ResumeLadder.judge(head, rung: .lastModified, known: known, url: Self.url) == expected)
   }
 
+  /// A date that was not strong is no validator. With the same ETag, another date shows another version.
+  @Test(
+    arguments: [
+      ("\"e\"", "d", .append), ("\"e\"", nil, .append), ("\"e\"", "later", .askFromZero),
+      (nil, "d", .askFromZero),
+    ] as [(String?, String?, ResumeLadder.Verdict)]
+  )
+  func aWeakDateOnlyDisproves(_ etag: String?, _ said: String?, _ expected: ResumeLadder.Verdict) {
+    var head = ResponseHead(status: 206, url: Self.url)
+    head.contentRange = ContentRange(first: 100, last: 999, total: 1000)
+    (head.etag, head.lastModified) = (etag, said)
+    var known = Self.known(etag: "\"e\"")
+    known.weakDate = "d"
+    #expect(ResumeLadder.judge(head, rung: .etag, known: known, url: Self.url) == expected)
+    #expect(ResumeLadder.rung(known, url: Self.url, after: .etag) == .fromZero)
+  }
+
   /// Whatever comes: bytes are only appended where it is proved that they belong there.
   @Test func appendsOnlyWhatFits() {
     let numbers: [UInt64?] = [nil, 0, 1, 99, 100, 101, 999, 1000, 1001, .max - 1, .max]

@@ -23,8 +23,8 @@ package struct PassWords: Sendable {
     return FeedParser.isNeverWhole(report.manifest.incompleteReason) ? nil : why
   }
 
-  /// A note that nothing of the feed is wanted, though it names something; `nil` in a report without options,
-  /// which cannot name the reason.
+  /// A note that the feed names nothing, or that nothing it names is wanted; `nil` in a report without options, which cannot name
+  /// the reason.
   package var leftOut: String? {
     guard let options = report.options else { return nil }
     return Self.leftOut(
@@ -38,7 +38,8 @@ package struct PassWords: Sendable {
   ///   - hasPatterns: true when there are patterns of `--include` or `--exclude`.
   ///   - maxAge: the age limit, when age may be a reason as well.
   package static func leftOut(wanted: Int, excluded: Int, hasPatterns: Bool, maxAge: String?) -> String? {
-    guard wanted == 0, excluded > 0 else { return nil }
+    guard wanted == 0 else { return nil }
+    guard excluded > 0 else { return "the feed names no file" }
     let all = "all \(Units.count(excluded, "entry")) of the feed"
     if let maxAge, !hasPatterns { return "--max-age \(Printable.escape(maxAge)) leaves out \(all)" }
     let reasons = "the patterns of --include and --exclude" + (maxAge == nil ? "" : ", or --max-age,")

@@ -66,7 +66,7 @@ struct PartialFiles: Sendable {
       URLOrigin.isSameButQuery(row.url, url)
     else { return }
     row.answered = Self.answered(row.answered, asked: row.url, now: url)
-    (row.url, row.lastModified) = (url, nil)
+    (row.url, row.lastModified, row.weakDate) = (url, nil, nil)
     try ledger.apply([.partial(row)])
   }
 

@@ -11,6 +11,8 @@ package struct PartialRow: Sendable, Equatable {
   package var etag: String?
   /// Last-Modified, kept only when it is strong by RFC 9110 8.8.2.2.
   package var lastModified: String?
+  /// Last-Modified when it is not strong; then `lastModified` is `nil`.
+  package var weakDate: String?
   package var total: UInt64?
   /// The digest that the feed gave for this version.
   package var digest: Digest?
@@ -22,13 +24,15 @@ package struct PartialRow: Sendable, Equatable {
 
   package init(
     path: RelativePath, name: String, url: String, etag: String?, lastModified: String?, total: UInt64?,
-    digest: Digest?, fingerprint: [UInt8], durable: UInt64, bootID: String, answered: String? = nil
+    digest: Digest?, fingerprint: [UInt8], durable: UInt64, bootID: String, answered: String? = nil,
+    weakDate: String? = nil
   ) {
     self.path = path
     self.name = name
     self.url = url
     self.etag = etag
     self.lastModified = lastModified
+    self.weakDate = weakDate
     self.total = total
     self.digest = digest
     self.fingerprint = fingerprint

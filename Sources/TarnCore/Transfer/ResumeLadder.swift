@@ -13,13 +13,15 @@ package enum ResumeLadder {
     package var answered: String?
     package var etag: String?
     package var lastModified: String?
+    /// A Last-Modified that is not strong. It proves nothing, but another one shows another version.
+    package var weakDate: String?
     package var total: UInt64?
     /// True when the feed's digest is the one that the bytes were fetched for.
     package var digestDecides: Bool
 
     package init(
       kept: UInt64, durable: UInt64 = 0, url: String, answered: String? = nil, etag: String?,
-      lastModified: String?, total: UInt64?, digestDecides: Bool
+      lastModified: String?, weakDate: String? = nil, total: UInt64?, digestDecides: Bool
     ) {
       self.kept = kept
       self.durable = durable
@@ -27,6 +29,7 @@ package enum ResumeLadder {
       self.answered = answered
       self.etag = etag
       self.lastModified = lastModified
+      self.weakDate = weakDate
       self.total = total
       self.digestDecides = digestDecides
     }
@@ -160,6 +163,7 @@ package enum ResumeLadder {
   private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard url == known.url else { return known.digestDecides }
     guard mayBeSameFile(head, known) else { return false }
+    if let date = known.weakDate, let said = head.lastModified, !isSame(date, said) { return false }
     return validators(head, known).allSatisfy { isSame($0.recorded, $0.said) }
   }
 
@@ -310,6 +314,9 @@ extension ResponseHead {
     guard let lastModified, let modified, let sent, sent.seconds - modified.seconds >= 60 else { return nil }
     return lastModified
   }
+
+  /// Last-Modified when it is not strong, otherwise `nil`.
+  package var weakLastModified: String? { strongLastModified == nil ? lastModified : nil }
 }
 
 /// The meaning of an HTTP status for a pass.

@@ -318,7 +318,8 @@ final class FileReceiver: DownloadReceiver {
       let total = check.size ?? told ?? head.contentLength
       let known = ResumeLadder.Known(
         kept: 0, url: url, answered: head.url, etag: head.strongETag,
-        lastModified: head.strongLastModified, total: total, digestDecides: check.digest != nil)
+        lastModified: head.strongLastModified, weakDate: head.weakLastModified, total: total,
+        digestDecides: check.digest != nil)
       state.withLock { $0.known = known }
       markOpened(partial)
     }
@@ -349,7 +350,7 @@ final class FileReceiver: DownloadReceiver {
       path: entry.path, name: partial.name, url: known.url, etag: known.etag,
       lastModified: known.lastModified, total: known.total, digest: check.digest,
       fingerprint: entry.fingerprint, durable: known.durable, bootID: context.client.bootID,
-      answered: known.answered)
+      answered: known.answered, weakDate: known.weakDate)
   }
 
   /// Writes the row of a small file whose exchange was interrupted, so that another pass or process can continue it. A file that may

@@ -79,7 +79,7 @@ struct LocalBytesSearch: Sendable {
     renew(row, durable: durable)
     let known = ResumeLadder.Known(
       kept: kept, durable: durable, url: row.url, answered: row.answered, etag: row.etag,
-      lastModified: row.lastModified,
+      lastModified: row.lastModified, weakDate: row.weakDate,
       total: row.total ?? check.size, digestDecides: row.digest != nil)
     return .kept(partial, known)
   }

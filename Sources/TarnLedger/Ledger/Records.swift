@@ -82,7 +82,8 @@ extension PartialRow: TableRecord {
     // The column has both URLs, one to a line: no URL has a line feed.
     try sink.put(answered.map { "\(url)\n\($0)" } ?? url)
     try sink.put(optional: etag)
-    try sink.put(optional: lastModified)
+    // A date that is not strong is marked like a weak ETag.
+    try sink.put(optional: lastModified ?? weakDate.map { Self.weak + $0 })
     try sink.put(optional: total)
     try sink.put(optional: (digest?.algorithm.rawValue).map { UInt64($0) })
     try sink.put(optional: digest?.bytes)
@@ -94,13 +95,18 @@ extension PartialRow: TableRecord {
   static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> PartialRow {
     let (path, name) = (try source.path(), try source.text())
     let urls = try source.text().split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+    let (etag, date) = (try source.optionalText(), try source.optionalText())
+    let isWeak = date?.hasPrefix(weak) == true
     return PartialRow(
-      path: path, name: name, url: String(urls[0]),
-      etag: try source.optionalText(), lastModified: try source.optionalText(),
+      path: path, name: name, url: String(urls[0]), etag: etag, lastModified: isWeak ? nil : date,
       total: try source.optionalUnsigned(), digest: try optionalDigest(from: &source),
       fingerprint: try source.string(), durable: try source.unsigned(), bootID: try source.text(),
-      answered: urls.count > 1 ? String(urls[1]) : nil)
+      answered: urls.count > 1 ? String(urls[1]) : nil,
+      weakDate: isWeak ? date.map { String($0.dropFirst(weak.count)) } : nil)
   }
+
+  /// What stands before a Last-Modified that is not strong.
+  private static let weak = "W/"
 
   private static func optionalDigest<Source: ColumnSource>(
     from source: inout Source

@@ -79,6 +79,10 @@ extension Doctor {
       if patient.settings?.isDryRun == true {
         return Finding(.ok, .folder, of: patient.name, "it was never synced: its passes only plan (dry-run)")
       }
+      if let refusal = patient.settings.flatMap(tarn.loss) {
+        return Finding(
+          .problem, .folder, of: patient.name, refusal.message, mend: refusal.hint ?? command("sync", patient))
+      }
       return Finding(
         .warning, .folder, of: patient.name, "it was never synced", mend: command("sync", patient))
     }

@@ -114,18 +114,21 @@ struct Doctor {
     return findings
   }
 
-  /// - Returns: the answer of an agent, and whether it is that of these settings.
+  /// - Returns: the answer of an agent, and whether it is that of these settings. An agent of other settings may have their socket.
   private func agentStatus() -> (status: StatusAnswer?, isOwn: Bool) {
     guard !session.sources.checked().places.isEmpty,
       let answer = try? AgentLink(session.sources).anyStatus(problemLimit: 1)
     else { return (nil, true) }
-    return (answer.answer, answer.isOwn)
+    // The status that everyone may read does not name the agent's settings.
+    let isOther = answer.answer.agent?.settingsCheck.map { $0 != session.sources.paths.command("config check") }
+    return (answer.answer, answer.isOwn && isOther != true)
   }
 
   private func agent(_ status: StatusAnswer?, isOwn: Bool, _ patients: [Patient]) -> [Finding] {
     guard !session.sources.checked().places.isEmpty else { return [] }
     if !isOwn, let agent = status?.agent {
-      let other = "process \(agent.process), which answers, is \(isSystem ? "another" : "the system's") agent"
+      let isUsersOwn = isSystem || agent.settingsCheck != nil
+      let other = "process \(agent.process), which answers, is \(isUsersOwn ? "another" : "the system's") agent"
       guard patients.contains(where: { $0.settings != nil }) else {
         return [Finding(.ok, .agent, "\(other); these settings name no mirror for one")]
       }

@@ -33,7 +33,7 @@ enum StatusText {
     } else if document.awaitsReload == true {
       rows.append(("next run", awaitsReload))
     } else if hasName(document), !hasAgent(document), document.process == nil {
-      rows.append(("next run", "by command or timer; no agent runs"))
+      rows.append(("next run", "by command or timer; no agent keeps it"))
     }
     if let until = wish(document) {
       rows.append(("server", "asked to be left alone until \(Printable.escape(until))"))
@@ -356,8 +356,10 @@ enum StatusText {
     return ([current] + size + others).joined(separator: ", ")
   }
 
-  /// Tells that nothing of the feed is wanted, though it names something; otherwise `nil`.
+  /// Tells that the feed names nothing, or that nothing it names is wanted; otherwise `nil`.
   private static func leftOut(_ document: StatusDocument) -> String? {
+    // No pass has read the feed.
+    guard document.format != nil else { return nil }
     // Without the options each of them may be the reason.
     let age = document.options == nil ? "" : document.options?[PassOptions.Name.maxAge.rawValue]?.last
     let patterns = [PassOptions.Name.include, .exclude].flatMap { document.options?[$0.rawValue] ?? [] }

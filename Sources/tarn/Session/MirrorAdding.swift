@@ -364,7 +364,7 @@ struct AddReport: Encodable {
       lines.append("  the agent has taken it up; to follow it: tarn status \(ShellWord.quote(name))")
     case "silent": lines.append("  the agent does not answer; when it does: tarn reload")
     default:
-      lines.append("no agent runs to keep it current; next: \(next ?? "tarn agent")")
+      lines.append("no agent keeps it current yet; next: \(next ?? "tarn agent")")
     }
     return lines
   }
