@@ -731,4 +731,15 @@ import Testing
     #expect(try bench.session.give(.wish(.cancel(keeps: false)), task))
     #expect(bench.files.isEmpty)
   }
+
+  /// The second order comes to a task that has ended.
+  @Test func cancelDropsThePartialFileThatAnEarlierOneKept() throws {
+    let task = try bench.beginLarge("a")
+    #expect(try bench.session.queue([task], from: [.failed]) == [task])
+    #expect(try bench.session.give(.wish(.cancel(keeps: true)), task))
+    #expect(try !bench.session.give(.wish(.cancel(keeps: true)), task))
+    #expect(bench.files == [".tarn-s-1.part"])
+    #expect(try !bench.session.give(.wish(.cancel(keeps: false)), task))
+    #expect(bench.files.isEmpty)
+  }
 }

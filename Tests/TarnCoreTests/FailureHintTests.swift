@@ -14,6 +14,8 @@ import Testing
     let hint = PassFailure(FeedFailure(code: code, message: "x"), feed: "f").hint ?? ""
     #expect(hint.contains("try again later") || hint.hasPrefix("check its path"), "\(hint)")
     #expect((code == "feed-empty") == hint.contains("tarn forget"), "\(hint)")
+    let piped = PassFailure(FeedFailure(code: code, message: "x"), feed: "-").hint ?? ""
+    #expect((code == "feed-empty") == piped.contains("tarn sync - FOLDER < LIST"), "\(piped)")
     let own = PassFailure(FeedFailure(code: code, message: "x", hint: "do this"), feed: "f")
     #expect(own.hint == "do this")
   }

@@ -788,7 +788,8 @@ final class DownloadSession: Sendable {
     }
     releaseNames(changed)
     for task in changed where moved.contains(task.number) { folder.renew(task) }
-    for task in changed where dropped.contains(task.number) { try removePartial(ofCancelled: task) }
+    // Also that of a task that was cancelled before, with the order to keep it.
+    for number in dropped { if let task = try ledger.task(number) { try removePartial(ofCancelled: task) } }
     return changed.count
   }
 }

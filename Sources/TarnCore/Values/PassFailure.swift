@@ -76,11 +76,13 @@ extension PassFailure {
     let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed
     self.init(
       kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
-      hint: failure.hint ?? Self.hint(ofFeed: failure.code))
+      hint: failure.hint ?? Self.hint(failure.code, of: feed))
   }
 
-  private static func hint(ofFeed code: String) -> String {
+  private static func hint(_ code: String, of feed: String) -> String {
     switch code {
+    case "feed-empty" where feed == "-":
+      "its mirror was made from standard input, so each pass needs the list there: tarn sync - FOLDER < LIST"
     case "feed-not-readable": "check its path, and whether this user may read it"
     case "feed-empty":
       "look at its address; it may be written just now: try again later; 'tarn forget' gives the mirror up"

@@ -81,7 +81,8 @@ extension Doctor {
       }
       if let refusal = patient.settings.flatMap(tarn.loss) {
         return Finding(
-          .problem, .folder, of: patient.name, refusal.message, mend: refusal.hint ?? command("sync", patient))
+          .problem, .folder, of: patient.name, refusal.message, mend: refusal.hint ?? command("sync", patient)
+        )
       }
       return Finding(
         .warning, .folder, of: patient.name, "it was never synced", mend: command("sync", patient))

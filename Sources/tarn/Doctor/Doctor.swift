@@ -120,7 +120,9 @@ struct Doctor {
       let answer = try? AgentLink(session.sources).anyStatus(problemLimit: 1)
     else { return (nil, true) }
     // The status that everyone may read does not name the agent's settings.
-    let isOther = answer.answer.agent?.settingsCheck.map { $0 != session.sources.paths.command("config check") }
+    let isOther = answer.answer.agent?.settingsCheck.map {
+      $0 != session.sources.paths.command("config check")
+    }
     return (answer.answer, answer.isOwn && isOther != true)
   }
 
@@ -128,7 +130,8 @@ struct Doctor {
     guard !session.sources.checked().places.isEmpty else { return [] }
     if !isOwn, let agent = status?.agent {
       let isUsersOwn = isSystem || agent.settingsCheck != nil
-      let other = "process \(agent.process), which answers, is \(isUsersOwn ? "another" : "the system's") agent"
+      let other =
+        "process \(agent.process), which answers, is \(isUsersOwn ? "another" : "the system's") agent"
       guard patients.contains(where: { $0.settings != nil }) else {
         return [Finding(.ok, .agent, "\(other); these settings name no mirror for one")]
       }
