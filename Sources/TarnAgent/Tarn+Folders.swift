@@ -37,7 +37,9 @@ extension Tarn {
     // A mirror's name implies its feed; a word after FEED would be taken for a folder.
     func syncing(_ option: String = "") -> String {
       let word = ShellWord.quote(folder)
-      return place == nil ? "tarn sync\(option) FEED \(word)" : command("sync\(option) \(word)")
+      if place != nil { return command("sync\(option) \(word)") }
+      return configuredName(at: path).map { command("sync\(option) \(ShellWord.quote($0))") }
+        ?? "tarn sync\(option) FEED \(word)"
     }
     switch try inspect(path, state: state, name: name) {
     case .mirror(let home):

@@ -73,6 +73,22 @@ import Testing
     #expect(outcome.status == 64 && outcome.messages.contains("is a variable not set?"), "\(outcome)")
   }
 
+  /// The settings know the feed of their mirror, also where its folder is named.
+  @Test func aMirrorWithoutAPassIsNotMadeAnew() throws {
+    defer { place.end() }
+    try place.write(
+      "[mirror.m]\nfeed = \"\(place.path)/feed/SHA256SUMS\"\nfolder = \"\(place.path)/m\"\n", "tarn.toml")
+    for isThere in [false, true] {
+      if isThere { try place.makeDirectory("m") }
+      for words in [["approve", "./m"], ["explain", "./m/a.txt"], ["trash", "./m"]] {
+        let outcome = try place.tarn(words)
+        #expect(outcome.status == 73, "\(words): \(outcome)")
+        #expect(
+          outcome.messages.contains("sync m\n") && !outcome.messages.contains("FEED"), "\(words): \(outcome)")
+      }
+    }
+  }
+
   @Test func aDamagedListHasAHint() throws {
     defer { place.end() }
     for (name, text) in [

@@ -68,6 +68,39 @@ import Testing
     #expect(place.exists("h/b.txt"))
   }
 
+  /// Each of its files is another inode then, and a copy with the same time.
+  @Test(.enabled(if: Self.hasOtherDisk, "there is no other file system at /dev/shm"))
+  func whatMovedToAnotherDiskIsStillTarns() throws {
+    defer { place.end() }
+    #expect(try place.tarn("sync", "--delete", "./feed/SHA256SUMS", "m").status == 0)
+    let disk = "/dev/shm/\(place.url.lastPathComponent)"
+    try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: disk) }
+    let move = Process()
+    move.executableURL = URL(fileURLWithPath: "/bin/mv")
+    move.arguments = [place.path + "/m", disk + "/m"]
+    try move.run()
+    move.waitUntilExit()
+    #expect(move.terminationStatus == 0)
+    let moved = try place.tarn("sync", disk + "/m")
+    #expect(moved.status == 0, "\(moved)")
+    try place.publish(["a.txt": "two\n"])
+    try place.remove("feed/b.txt")
+    let later = try place.tarn("sync", disk + "/m")
+    #expect(later.status == 0 && later.output.contains("1 moved to the trash"), "\(later)")
+    let trash = try place.tarn("trash", disk + "/m").output
+    #expect(trash.contains("b.txt") && trash.contains("a.txt") && !trash.contains("not Tarn's"), "\(trash)")
+    #expect(try place.tarn("forget", disk + "/m").status == 0)
+  }
+
+  private static let hasOtherDisk: Bool = {
+    func device(_ path: String) -> UInt64? {
+      (try? FileManager.default.attributesOfItem(atPath: path))?[.systemNumber] as? UInt64
+    }
+    return device("/dev/shm") != nil
+      && device("/dev/shm") != device(FileManager.default.temporaryDirectory.path)
+  }()
+
   /// What the next pass would undo is not done.
   @Test func whatIsNotTheFeedsIsNotRestoredWhereItBelongs() throws {
     defer { place.end() }

@@ -114,6 +114,8 @@ import Testing
 
   @Test(arguments: [
     ("see https://u:p4ss@h/x?a=1&b=2 now", "see https://***@h/x?*** now"),
+    ("'https://h/x?t=AA'hush': it is gone", "'https://h/x?***': it is gone"),
+    ("('https://h/x?t=AA').", "('https://h/x?***')."),
     ("Authorization: Bearer abcdef", "Authorization: ***"),
     ("\"x-token\": \"abc\", \"n\": 1", "\"x-token\": \"***\", \"n\": 1"),
     ("GET /a?token=abc&n=1", "GET /a?token=***&n=1"), ("Set-Cookie: a=b; Path=/", "Set-Cookie: ***"),

@@ -18,6 +18,17 @@ import Testing
     #expect(entry("a", nil, size: 1).fingerprint == entry("b", "W", size: 1).fingerprint)
   }
 
+  /// So that the query can be hidden up to its end.
+  @Test(arguments: [
+    ("ftp://h/a b?t=A B", "ftp://h/a%20b?t=A%20B"), ("a b://c d", "a b://c d"), ("//a b", "//a b"),
+    (": //x y", ": //x y"),
+  ]) func aRefusedURLIsShownWithoutBlanks(_ name: String, _ shown: String) {
+    for refusal in [
+      Refusal(name: Array(name.utf8), code: "c", reason: "r"),
+      Refusal(text: Array(name.utf8), code: "c", reason: "r"),
+    ] where refusal.path == nil { #expect(String(decoding: refusal.name, as: UTF8.self) == shown) }
+  }
+
   @Test func theStrongestDigestDecides() {
     let entry = Entry(
       path: path("a"), digests: [digest("W", .md5), digest("W", .sha512), digest("W", .sha1)])

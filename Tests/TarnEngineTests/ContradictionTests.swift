@@ -42,6 +42,40 @@ import Testing
     #expect(world.text("a") == "newer")
   }
 
+  /// A cache has kept a part of the version in place, and calls it the whole. The copy stays, and none comes where it was deleted.
+  @Test(arguments: [0, 6], [true, false])
+  func lessOfTheSameVersionReplacesNothing(_ left: Int, isThere: Bool) throws {
+    let world = World()
+    func serve(_ text: String, _ etag: String) {
+      var answer = FakeAnswer(etag: etag, body: text.bytes)
+      answer.honoursConditions = false
+      world.server.answer(World.host + "a", answer)
+    }
+    func sync(_ listing: String, size: UInt64? = nil) throws -> PassReport {
+      var entry = world.bareEntry("a", listing: listing)
+      entry.size = size
+      world.add(entry)
+      return try world.run()
+    }
+    let (etag, text) = ("\"7c000-62a1b2c3d4e5f\"", "0123456789")
+    serve(text, etag)
+    #expect(try sync("one").isInSync)
+    if !isThere { world.folder.delete("a".path) }
+    serve(String(text.prefix(left)), etag)
+    #expect(try sync("two").problems.map(\.code) == ["unstable-source"])
+    #expect(world.text("a") == (isThere ? text : nil))
+    // Another version may be shorter, and so may one whose size the feed gives.
+    serve("new", "\"3-62a1b2c3d4e60\"")
+    #expect(try sync("three").isInSync && world.text("a") == "new")
+    serve("ne", "\"3-62a1b2c3d4e60\"")
+    #expect(try sync("four", size: 2).isInSync && world.text("a") == "ne")
+    // Tags that count versions may agree by chance.
+    serve("longer", "\"1\"")
+    #expect(try sync("five").isInSync)
+    serve("less", "\"1\"")
+    #expect(try sync("six").isInSync && world.text("a") == "less")
+  }
+
   /// Redirects lead to another file, whose server compares dates or tags that only count versions.
   @Test(arguments: [true, false]) func aNotModifiedOfAnotherFileIsNotBelieved(isRedirected: Bool) throws {
     let world = World()

@@ -111,6 +111,8 @@ import Testing
     (#"{"path":"x","hashes":{"sha-256":"abcd"}}"#, "digest-malformed"),
     (#"{"path":"x","hashes":{"blake3":"00"}}"#, "digest-unsupported"),
     (#"{"path":"x","size":3,"pieces":{"length":3,"type":"blake3","hashes":["00"]}}"#, "digest-unsupported"),
+    (#"{"path":"x","size":3,"pieces":{"length":3,"type":"sha-256","hashes":["zz"]}}"#, "digest-malformed"),
+    (#"{"path":"x","size":3,"pieces":{"length":0,"type":"sha-1","hashes":["00"]}}"#, "digest-malformed"),
     (#"{"path":"x","url":"https://me:pw@h/x"}"#, "no-usable-source"),
     (#"{"path":"x","url":"file:///etc/passwd"}"#, "no-usable-source"),
     (#"{"path":"x","url":"javascript:x"}"#, "no-usable-source"),
@@ -156,6 +158,8 @@ import Testing
         #"{"path":"x","size":\#(size),"pieces":{"length":3,"type":"sha-256","hashes":["\#(Self.hash)","\#(Self.hash)"]}}"#
       )
       #expect((outcome.entries.first?.pieces?.digests.count ?? 0) == count, "size \(size)")
+      // Nothing else would verify the file.
+      #expect(outcome.codes == (count == 0 ? ["digest-malformed"] : []), "size \(size)")
     }
   }
 

@@ -56,6 +56,25 @@ import Testing
     #expect(outcome.names == ["b", "c", "e"])
   }
 
+  /// Pieces alone have to verify all of the file.
+  @Test func refusesPiecesThatDoNotFit() {
+    let (hash, url) = ("<hash>\(Self.hash)</hash>", "<url>https://c.example/b</url>")
+    func file(_ name: String, _ pieces: String, length: Int = 3, _ more: String = "") -> String {
+      "<file name=\"\(name)\"><size>6</size>\(more)<pieces length=\"\(length)\" type=\"sha-256\">\(pieces)</pieces>\(url)</file>"
+    }
+    let outcome = parse(
+      Self.document(
+        [
+          file("all", hash + hash), file("few", hash), file("many", hash + hash + hash),
+          file("bad", hash + "<hash>zz</hash>"), file("nil", hash + hash, length: 0),
+          file("whole", hash, "<hash type=\"sha-256\">\(Self.hash)</hash>"),
+        ].joined()))
+    #expect(
+      outcome.refused.map { "\(String(decoding: $0.name, as: UTF8.self)): \($0.code)" }
+        == ["few", "many", "bad", "nil"].map { "\($0): digest-malformed" })
+    #expect(outcome.names == ["all", "whole"])
+  }
+
   @Test func refusesOneFileOnly() {
     let url = "<url>https://c.example/b</url>"
     let outcome = parse(

@@ -34,6 +34,8 @@ package struct FakeAnswer: Sendable {
   package var rangeFails = false
   /// Requests for a range fail so, before any byte.
   package var rangeFailure: DownloadFailure?
+  /// False: conditions are ignored, and the body comes each time.
+  package var honoursConditions = true
 
   package init(
     status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
@@ -236,7 +238,7 @@ package final class FakeDownloader: Downloading {
       exchange.answer.body = []
       return head
     }
-    if answer.status == 200, isUnchanged(request, head) {
+    if answer.status == 200, answer.honoursConditions, isUnchanged(request, head) {
       head.status = 304
       exchange.answer.body = []
       return head

@@ -489,6 +489,8 @@ final class DownloadSession: Sendable {
       guard !task.state.isEnd else { return nil }
       var task = task
       let isSame = task.code == code
+      // Whoever sends bytes fails at other times only.
+      if ResumeLadder.isProgress(kept - min(kept, work?.kept ?? kept), of: .max) { task.attempts = 0 }
       if verdict != .room { task.attempts += 1 }
       let isRepeatable = task.request.isRepeatable
       let judged = TaskVerdict.judge(

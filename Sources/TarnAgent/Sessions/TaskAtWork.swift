@@ -138,6 +138,9 @@ extension DownloadSession {
 }
 
 extension SingleDownload {
+  /// The failures in a row that a server may have with requests for the rest of a file.
+  private static let attemptsAtTheRest = 3
+
   /// - Parameter known: the record of the file that is there, to be compared with the server's; `nil` to fetch it.
   static func of(
     _ task: TaskRecord, known: Row?, _ headers: [String], _ patience: DownloadSession.Patience
@@ -151,7 +154,11 @@ extension SingleDownload {
     download.knownURL = task.origin.flatMap { origin in
       PartialFiles.answered(origin.answered, asked: origin.url, now: request.url)
     }
-    if case .short(let retries) = patience, request.isRepeatable { download.retries = retries }
+    switch patience {
+    case .short(let retries): if request.isRepeatable { download.retries = retries }
+    // The attempts of a task are the retries of its file.
+    case .long: download.mayAskForTheWhole = task.attempts >= attemptsAtTheRest
+    }
     return download
   }
 }

@@ -267,7 +267,7 @@ package struct Refusal: Sendable, Equatable {
   package init(name: [UInt8], below place: [UInt8] = [], code: String, reason: String) {
     // The rule of `--portable-names` is left out: a file from before that option may stand there.
     path = try? RelativePath(place + name)
-    self.name = path?.bytes ?? place + name.prefix(Self.mostShown)
+    self.name = path?.bytes ?? place + Self.shown(name)
     self.code = code
     self.reason = reason
   }
@@ -279,8 +279,16 @@ package struct Refusal: Sendable, Equatable {
   /// Refuses a text that names no path: a line that is not understood, or a title.
   package init(text: [UInt8], below place: [UInt8] = [], code: String, reason: String) {
     path = nil
-    name = place + text.prefix(Self.mostShown)
+    name = place + Self.shown(text)
     self.code = code
     self.reason = reason
+  }
+
+  /// Encodes the blanks of a URL, so that its query can be hidden up to its end.
+  private static func shown(_ text: [UInt8]) -> [UInt8] {
+    let begin = text.prefix(mostShown)
+    let scheme = text.prefix { $0 != UInt8(ascii: ":") && $0 > 0x20 }
+    guard !scheme.isEmpty, text[scheme.endIndex...].starts(with: "://".utf8) else { return Array(begin) }
+    return begin.flatMap { $0 == UInt8(ascii: " ") ? Array("%20".utf8) : [$0] }
   }
 }

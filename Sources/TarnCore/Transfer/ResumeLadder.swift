@@ -262,6 +262,18 @@ extension ResumeLadder {
     return etag
   }
 
+  /// Returns what the record of the file in place says about the version that an answer with its strong ETag is of. A whole answer
+  /// with fewer bytes is then a contradiction, as it is for a partial file.
+  ///
+  /// - Returns: `nil` when the answer may be of another version.
+  package static func known(of row: Row?, _ head: ResponseHead, url: String) -> Known? {
+    guard let row, let etag = strong(row.etag), let said = head.strongETag, isSame(etag, said),
+      !mayBeCounter(etag) || areSame(row.lastModified, head.lastModified)
+    else { return nil }
+    return Known(
+      kept: 0, url: url, etag: etag, lastModified: nil, total: row.identity.size, digestDecides: false)
+  }
+
   /// Returns whether a server that refuses the rest of a file with this status may still send all of it. A server that is
   /// overloaded, or cannot reach another, refuses any request.
   package static func mayGiveTheWhole(_ status: HTTPStatus) -> Bool {

@@ -48,6 +48,8 @@ struct Attempts {
   let entry: Entry
   /// True to keep the bytes of a file that does not fit.
   var keepsWithoutRoom = false
+  /// See `TransferClient.mayAskForTheWhole`.
+  var mayAskForTheWhole = true
   /// The URL that sent the file in place, after redirects; `nil` when it is not known.
   var knownURL: String?
   /// The policy for asking all sources again.
@@ -414,7 +416,7 @@ struct Attempts {
   /// Handles the failure of all sources. One may fail only at requests for the rest of the file, which no later pass would then
   /// ever complete. Each such source is asked for the whole file, once, as soon as its host is asked at all.
   private mutating func exhaust(_ code: String, _ message: String) -> Step {
-    guard let trouble = troubles.first(where: \.mayBeOfRange) else {
+    guard mayAskForTheWhole, let trouble = troubles.first(where: \.mayBeOfRange) else {
       return .exhausted(code: code, message: message)
     }
     source = trouble.source

@@ -93,6 +93,8 @@ final class FileReceiver: DownloadReceiver {
   /// True when making a name costs more than the bytes, and it replaces no file.
   private let mayBeUnnamed: Bool
   private let entry: Entry
+  /// The record of the file in place; `nil` when Tarn has placed none.
+  private let recorded: Row?
   private let check: ContentCheck
   private let doubt: ContentDoubt?
   private let url: String
@@ -106,6 +108,7 @@ final class FileReceiver: DownloadReceiver {
     isSmall = Job.isForFirstLane(job.entry)
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
+    recorded = job.action.row
     check = job.check
     doubt = job.doubt
     url = job.attempts.url
@@ -137,7 +140,10 @@ final class FileReceiver: DownloadReceiver {
   func begin(_ head: ResponseHead) -> HeadVerdict {
     let heard = context.client.responses?.responded(entry.path, head) ?? .usual
     let (verdict, isWanted) = state.withLock { state in
-      var verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
+      // What the feed says goes before what the server has said of the version in place.
+      let isSaid = check.digest != nil || check.size != nil
+      let known = state.known ?? (isSaid ? nil : ResumeLadder.known(of: recorded, head, url: url))
+      var verdict = ResumeLadder.judge(head, rung: rung, known: known, url: url)
       if case .take = heard {
         state.isTaken = true
         if case .status = verdict { verdict = .takeFromZero }

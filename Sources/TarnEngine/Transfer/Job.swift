@@ -46,6 +46,7 @@ final class Job {
   private static func attempts(_ action: Action, _ entry: Entry, of submission: Submission) -> Attempts {
     var attempts = Attempts(action, entry, submission.retry, submission.client.random)
     attempts.keepsWithoutRoom = submission.client.keepsFailed
+    attempts.mayAskForTheWhole = submission.client.mayAskForTheWhole
     attempts.knownURL = submission.client.requestOptions.knownURL
     return attempts
   }

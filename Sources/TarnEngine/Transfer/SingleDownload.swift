@@ -24,6 +24,8 @@ package struct SingleDownload: Sendable {
   package var knownURL: String?
   /// The number of attempts after the first.
   package var retries = 0
+  /// True when enough attempts have failed at requests for the rest of the file: if this one does as well, all of it is asked for.
+  package var mayAskForTheWhole = true
 
   package init(_ path: RelativePath, url: String) { (self.path, self.url) = (path, url) }
 
@@ -144,6 +146,7 @@ extension TransferEngine {
       idleTimeout: download.idleTimeout, expectedBytes: download.expectedBytes,
       knownURL: download.knownURL)
     client.keepsFailed = true
+    client.mayAskForTheWhole = download.mayAskForTheWhole
     client.reusesContents = false
     client.responses = observer
     var entry = Entry(path: download.path)

@@ -15,6 +15,8 @@ struct ManifestFile {
   private var hasUnknownDigest = false
   private var pieceLength: UInt64?
   private var pieceDigests: [Digest]?
+  /// True when there are digests of pieces, whether they can be used or not.
+  private var hasPieces = false
   private var urls: [(url: [UInt8], priority: Int)] = []
   private var hasURL = false
 
@@ -92,7 +94,10 @@ struct ManifestFile {
       return Refusal.of(
         path, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
     }
-    if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
+    if digests.isEmpty, pieces == nil {
+      if hasUnknownDigest { return Refusal.unsupportedDigest(path) }
+      if hasPieces { return Refusal.malformedPieces(path) }
+    }
     let sources = sources(of: path, in: context, header, bases)
     guard !sources.isEmpty else {
       let named = urls.map(\.url) + header.mirrors.map(\.url)
@@ -178,6 +183,7 @@ struct ManifestFile {
       }
     }
     if !texts.isEmpty, !PieceDigests.checks(algorithm) { hasUnknownDigest = true }
+    hasPieces = !texts.isEmpty
     pieceDigests = PieceDigests.parse(texts, algorithm)
   }
 }

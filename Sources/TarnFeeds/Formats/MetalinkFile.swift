@@ -81,7 +81,10 @@ struct MetalinkFile {
       return Refusal.of(path, code: fault, reason: what)
     }
     let pieces = pieces
-    if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
+    if digests.isEmpty, pieces == nil {
+      if hasUnknownDigest || hasTooManyPieces { return Refusal.unsupportedDigest(path) }
+      if !pieceTexts.isEmpty { return Refusal.malformedPieces(path) }
+    }
     var sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
     guard !sources.isEmpty else {
       return context.withoutSource(path, urls: urls.map { context.url.resolve(URLReference($0.url)) })

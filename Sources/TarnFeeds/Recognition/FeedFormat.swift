@@ -169,6 +169,13 @@ extension Refusal {
     of(path, code: "digest-unsupported", reason: noCheck)
   }
 
+  /// Refuses a file that has digests of its pieces alone, of which some are missing or malformed.
+  static func malformedPieces(_ path: RelativePath) -> FeedItem {
+    of(
+      path, code: "digest-malformed",
+      reason: "the digests of its pieces are malformed, or not as many as it has pieces")
+  }
+
   static let noCheck = "Tarn cannot check this kind of digest"
 }
 

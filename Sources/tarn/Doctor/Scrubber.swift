@@ -210,7 +210,7 @@ struct Scrubber {
 
   private static func byForm(_ text: String) -> String {
     // Whatever follows the path of an address.
-    let query = /([a-zA-Z][a-zA-Z0-9+.\-]*:\/\/[^\s"'<>?#]*[?#])[^\s"'<>]+/
+    let query = /([a-zA-Z][a-zA-Z0-9+.\-]*:\/\/[^\s"'<>?#]*[?#])(?:[^\s"'<>]|'(?=[^\s"'<>:;,.)\]]))+/
     // Values such as `Authorization: Bearer x` and `"password": "x"`.
     let named =
       /((?i:authorization|cookie|token|secret|passwd|password|api-?key|signature)[A-Za-z0-9_\-]*["']?[ ]?:[ ]?["']?)[^"'\s][^"'\n]*/

@@ -51,6 +51,11 @@ struct FolderAccess {
     )
   }
 
+  /// True for a directory that is there and where this user may not write.
+  static func isClosed(_ folder: String) -> Bool {
+    TextFile.isDirectory(folder) && access(folder, W_OK | X_OK) != 0 && errno == EACCES
+  }
+
   /// Returns why the agent's user may not write to one of the paths that are there, and what helps; `nil` when
   /// it may.
   func reasonNotToWrite(_ paths: [String]) -> (message: String, mend: String)? {

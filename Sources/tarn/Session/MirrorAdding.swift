@@ -175,8 +175,14 @@ struct MirrorAdding {
   /// For another user it is only a warning: access lists may let the agent write there.
   private func refuseUnmakableFolder(_ folder: String) throws(PassFailure) {
     let access = FolderAccess(isSystem: change.isSystem)
-    guard let (reason, mend) = access.reasonNotToMake(folder) else { return }
     let shown = Printable.escape(folder)
+    if access.agentUser == nil, FolderAccess.isClosed(folder) {
+      throw PassFailure(
+        .permission, code: FolderFailure.Code.permission.rawValue,
+        "cannot make a mirror of \(shown): this user may not write there",
+        hint: "let this user write there, or give another folder")
+    }
+    guard let (reason, mend) = access.reasonNotToMake(folder) else { return }
     guard access.agentUser != nil else {
       throw PassFailure(
         .permission, code: FolderFailure.Code.permission.rawValue, "\(shown) cannot be made: \(reason)",
