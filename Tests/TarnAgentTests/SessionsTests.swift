@@ -76,6 +76,9 @@ import Testing
     order.existing = .replace
     #expect(failure { try sessions.order(order, "s") }?.code == "request-at-work")
     #expect(try sessions.tasks(of: "s", in: [.running], after: 0, limit: 9).tasks.count == 1)
+    // With one it stops, and nobody knows whether its request was carried out.
+    order.to = path + "/b"
+    #expect(try sessions.order(order, "s").message.contains("waits for an order to send its request again"))
   }
 
   /// The answer is not that there is no such session: the next agent has it.

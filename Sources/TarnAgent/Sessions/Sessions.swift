@@ -387,6 +387,12 @@ final class Sessions: SessionPort {
             hint: "'tarn session show \(id)' lists them")
         }
         loop.post(.wake(session))
+        // A request that may have reached its server is not sent again by itself.
+        if let record = try session.ledger.task(task), !record.request.isRepeatable,
+          record.wish != nil || record.state == .waiting && record.code == TaskRecord.interruptedCode
+        {
+          return ControlAnswer("task \(task) stops for that, and waits for an order to send its request again")
+        }
         let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
         return ControlAnswer("task \(task) goes on\(order.isBareAnswer ? "" : " with that")\(anew)")
       case .suspend, .resume, .cancel, .retry, .prioritize, .first: return try steer(order, session)
