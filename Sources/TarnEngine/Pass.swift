@@ -249,6 +249,7 @@ package struct Pass {
     // catalog no path is known to be wanted.
     let catalog = try openCatalog()
     ports.engine.follow { try catalog?.entry($0) }
+    if saysAll, let catalog { try dropUnwanted(feed, catalog, since: started) }
     // One of these may have recorded what it brings meanwhile.
     try recordRepairPending()
     // Partial files that a repair continues are left to a later pass.
@@ -377,6 +378,21 @@ package struct Pass {
     }
     changes.append(.fact(.catalog, commitCatalog(feed)))
     try note(changes)
+  }
+
+  /// Drops what repairs have told of files of the earlier manifest while this one was read, which does not name them.
+  private func dropUnwanted(
+    _ feed: PlannedFeed, _ catalog: any CatalogReading, since started: Timestamp
+  ) throws {
+    let own = Set((feed.plan.problems + (feed.walk?.failures ?? [])).map(\.name))
+    let late = try ports.ledger.problems(limit: PassReport.mostProblems).filter { problem in
+      guard problem.seen >= started, [.conflict, .failed].contains(problem.kind), !own.contains(problem.name),
+        ![Problem.leftoverCode, FolderFailure.Code.permission.rawValue].contains(problem.code),
+        let path = try? RelativePath(problem.name)
+      else { return false }
+      return try catalog.entry(path) == nil
+    }
+    try note(late.map { .dropProblem(name: $0.name, isUnwanted: true) })
   }
 
   // MARK: Carrying out

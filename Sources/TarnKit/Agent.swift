@@ -59,10 +59,27 @@ public enum TarnError: Error, Sendable, Hashable {
     case let error as TarnError: self = error
     case let failure as ControlFailure:
       self = .refused(code: failure.code, message: failure.message, hint: failure.hint)
-    case let failure as ControlUnreachable:
-      self = .agentUnavailable(
-        "no agent answers at \(failure.socketPath); start one: systemctl --user start tarn, or tarn agent")
+    case let failure as ControlUnreachable: self.init(failure)
     default: self = .failed("\(error)")
+    }
+  }
+
+  private init(_ unreachable: ControlUnreachable) {
+    let path = unreachable.socketPath
+    switch unreachable.reason {
+    case .permission:
+      self = .refused(
+        code: "socket-refused", message: "this user may not connect to \(path)",
+        hint: "start an agent of your own: systemctl --user start tarn")
+    case .notATarn: self = .failed("what answers at \(path) is no agent of Tarn")
+    case .timedOut where unreachable.isOpen:
+      self = .failed(
+        "the agent at \(path) does not answer; the order may still be carried out when it goes on")
+    case .ended where unreachable.isOpen:
+      self = .failed("the agent at \(path) ended before it answered; the order may have been carried out")
+    default:
+      self = .agentUnavailable(
+        "no agent answers at \(path); start one: systemctl --user start tarn, or tarn agent")
     }
   }
 }

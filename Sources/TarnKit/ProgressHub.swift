@@ -6,21 +6,25 @@ internal import TarnRuntime
 final class ProgressHub: Sendable {
   static let shared = ProgressHub()
 
-  typealias Hear = @Sendable ([DownloadTask.Status]) -> Void
+  /// Both are called on any thread, and must return quickly.
+  struct Watcher: Sendable {
+    var hear: @Sendable ([DownloadTask.Status]) -> Void
+    /// Called once when there is no such session any more.
+    var finish: @Sendable () -> Void = {}
+  }
 
   private struct State {
-    var watchers: [BackgroundSession: [UInt64: Hear]] = [:]
+    var watchers: [BackgroundSession: [UInt64: Watcher]] = [:]
     var last: UInt64 = 0
   }
 
   private let state = Locked(State())
 
-  /// - Parameter hear: called on any thread; must return quickly.
-  func watch(_ session: BackgroundSession, _ hear: @escaping Hear) -> UInt64 {
+  func watch(_ session: BackgroundSession, _ watcher: Watcher) -> UInt64 {
     let (number, isFirst) = state.withLock { state in
       state.last += 1
       let isFirst = state.watchers[session] == nil
-      state.watchers[session, default: [:]][state.last] = hear
+      state.watchers[session, default: [:]][state.last] = watcher
       return (state.last, isFirst)
     }
     if isFirst { Task { await ask(session) } }
@@ -33,15 +37,21 @@ final class ProgressHub: Sendable {
 
   private func ask(_ session: BackgroundSession) async {
     while true {
-      // A failed poll is ignored: the agent is asked again at the next turn.
-      let statuses = try? await session.running()
-      let watchers = state.withLock { state -> [Hear] in
+      var (statuses, isGone) = ([DownloadTask.Status]?.none, false)
+      do throws(TarnError) {
+        statuses = try await session.running()
+      } catch {
+        // Another failure is ignored: the agent is asked again at the next turn.
+        if case .refused("no-such-session", _, _) = error { isGone = true }
+      }
+      let watchers = state.withLock { state -> [Watcher] in
         let watchers = state.watchers[session] ?? [:]
-        if watchers.isEmpty { state.watchers[session] = nil }
+        if watchers.isEmpty || isGone { state.watchers[session] = nil }
         return Array(watchers.values)
       }
-      guard !watchers.isEmpty else { return }
-      if let statuses { for hear in watchers { hear(statuses) } }
+      if isGone { for watcher in watchers { watcher.finish() } }
+      guard !watchers.isEmpty, !isGone else { return }
+      if let statuses { for watcher in watchers { watcher.hear(statuses) } }
       try? await Task.sleep(for: .milliseconds(500))
     }
   }
@@ -51,11 +61,12 @@ extension BackgroundSession {
   /// Returns the state of the running tasks, about twice a second. Values may be skipped when they are not read in time. Ended
   /// tasks are left out; their end comes as an event. Nothing is stored.
   ///
-  /// - Returns: a stream that ends when it is no longer read.
+  /// - Returns: a stream that ends when it is no longer read, and when the session is forgotten.
   public func progress() -> AsyncStream<[DownloadTask.Status]> {
     let (values, source) = AsyncStream.makeStream(
       of: [DownloadTask.Status].self, bufferingPolicy: .bufferingNewest(1))
-    let watcher = ProgressHub.shared.watch(self) { source.yield($0) }
+    let watcher = ProgressHub.shared.watch(
+      self, ProgressHub.Watcher(hear: { source.yield($0) }, finish: { source.finish() }))
     source.onTermination = { _ in ProgressHub.shared.leave(watcher, self) }
     return values
   }

@@ -31,9 +31,11 @@ extension DownloadTask {
     _ body: @escaping @Sendable @isolated(any) (Progress) async -> Void
   ) -> DownloadTask {
     let (values, source) = AsyncStream.makeStream(of: Progress.self, bufferingPolicy: .bufferingNewest(1))
-    let watcher = ProgressHub.shared.watch(session) { statuses in
-      if let status = statuses.first(where: { $0.task.number == number }) { source.yield(status.progress) }
-    }
+    let watcher = ProgressHub.shared.watch(
+      session,
+      ProgressHub.Watcher { statuses in
+        if let status = statuses.first(where: { $0.task.number == number }) { source.yield(status.progress) }
+      })
     let end = Task {
       let status = try? await ended()
       ProgressHub.shared.leave(watcher, session)

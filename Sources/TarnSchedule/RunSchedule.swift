@@ -168,8 +168,13 @@ package struct RunSchedule: Sendable {
     if timing != .onDemand { hold = held(until: history.heldUntil, now: now) }
     plan(now: now)
     // The user who has just set up a mirror waits for its first run. A run that was cut short continues soon.
+    if isOwed { catchUp = Wait(from: now, seconds: random * limits.spacing) }
+  }
+
+  /// True for a new mirror with an interval, and where a run was cut short.
+  private var isOwed: Bool {
     let isFirst = if case .every = timing { history.lastAttempt == nil } else { false }
-    if isFirst || history.wasCutShort { catchUp = Wait(from: now, seconds: random * limits.spacing) }
+    return isFirst || history.wasCutShort
   }
 
   // MARK: - Events
@@ -206,7 +211,8 @@ package struct RunSchedule: Sendable {
   package mutating func setTiming(_ timing: Timing, now: Moment) {
     guard timing != self.timing else { return }
     self.timing = timing
-    catchUp = nil
+    let next = catchUp ?? Wait(from: now, seconds: limits.spacing)
+    catchUp = timing != .onDemand && !isRunning && isOwed ? next : nil
     if timing == .onDemand {
       forgetHold()
       backOff = nil

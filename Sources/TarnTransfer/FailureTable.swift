@@ -45,6 +45,12 @@ enum FailureTable {
     }
   }
 
+  /// Returns the status with which a proxy refused a tunnel; `nil` for any other failure.
+  private static func statusOfProxy(_ detail: String) -> Int? {
+    let words = "CONNECT tunnel failed, response "
+    return detail.hasPrefix(words) ? Int(detail.dropFirst(words.count)) : nil
+  }
+
   /// - Parameters:
   ///   - host: the host and port, not escaped.
   ///   - detail: libcurl's own message, not escaped; may be empty.
@@ -56,6 +62,12 @@ enum FailureTable {
     let row = row(code)
     let host = Printable.escape(host)
     let place = isProxied && code == CURLE_COULDNT_CONNECT ? "the proxy on the way to \(host)" : host
+    if let status = statusOfProxy(detail) {
+      let wish = status == 407 ? ", and wants a name and password" : ""
+      return DownloadFailure(
+        .connect, "the proxy gave no connection to \(host): it answered with \(status)\(wish)",
+        isTransient: status >= 500)
+    }
     // libcurl reports it with the code of a lost connection.
     if code == CURLE_RECV_ERROR, detail.contains("chunked-encoding") {
       return DownloadFailure(

@@ -1,6 +1,7 @@
 import Foundation
 import TarnKit
 import TarnKitTesting
+import TestSupport
 import Testing
 
 /// The library for programs, against an agent and nginx.
@@ -190,6 +191,35 @@ struct KitTests {
     try await task.putFirst()
     try await task.cancel(keepingPartialFile: true)
     #expect(try await task.status().state == .finished)
+  }
+
+  /// Nobody hears of it any more.
+  @Test func theProgressOfAForgottenSessionEnds() async throws {
+    try house.start()
+    let session = try await BackgroundSession.open("kit", agent: agent).session
+    let values = session.progress()
+    let reader = Task { for await _ in values {} }
+    try await session.forget()
+    await reader.value
+  }
+
+  /// An order may have been carried out although no answer came.
+  @Test func anOrderWithoutAnAnswerIsNoMissingAgent() async throws {
+    let (ending, other) = (house.place.path + "/ending.sock", house.place.path + "/other.sock")
+    let listeners = [
+      try RawListener(ending) { shutdown($0, Int32(SHUT_RDWR)) },
+      try RawListener(other, answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"),
+    ]
+    for (socket, said) in [(ending, "may have been carried out"), (other, "is no agent of Tarn")] {
+      do throws(TarnError) {
+        _ = try await BackgroundSession.open("kit", agent: Agent(socket: socket))
+        Issue.record("nobody opened it")
+      } catch {
+        guard case .failed(let text) = error else { throw error }
+        #expect(text.contains(said), "\(text)")
+      }
+    }
+    withExtendedLifetime(listeners) {}
   }
 
   @Test func errorsAreTyped() async throws {

@@ -120,7 +120,7 @@ import Testing
     Answer(200, etag: "\"e\"", gives: .nextRung),
     Answer(200, etag: "\"f\"", gives: .takeFromZero),
     Answer(200, etag: "W/\"e\"", gives: .takeFromZero),
-    Answer(200, etag: "\"e\"", on: .fromZero, gives: .takeFromZero),
+    Answer(200, etag: "\"e\"", on: .fromZero, gives: .passOver),
     Answer(200, etag: "\"e\"", known: nil, on: .fromZero, gives: .takeFromZero),
     Answer(200, known: nil, gives: .takeFromZero),
     Answer(
@@ -308,6 +308,28 @@ import Testing
     head.lastModified = said
     let known = Self.known(lastModified: "d")
     #expect(ResumeLadder.judge(head, rung: .lastModified, known: known, url: Self.url) == expected)
+  }
+
+  /// A whole answer that is asked for although bytes are at hand.
+  @Test(
+    arguments: [
+      ("\"e\"", 1000, nil, .passOver), ("\"e\"", nil, nil, .passOver), ("\"e\"", 1001, nil, .takeFromZero),
+      ("\"f\"", 1000, nil, .takeFromZero), (nil, 1000, nil, .takeFromZero),
+      ("\"e\"", 1000, "gzip", .takeFromZero),
+      ("\"e\"", 999, nil, .contradiction),
+    ] as [(String?, UInt64?, String?, ResumeLadder.Verdict)]
+  )
+  func aWholeOfTheVersionAtHandIsPassedOver(
+    _ etag: String?, _ length: UInt64?, _ coding: String?, _ expected: ResumeLadder.Verdict
+  ) {
+    var head = ResponseHead(status: 200, url: Self.url)
+    (head.etag, head.contentLength, head.contentEncoding) = (etag, length, coding)
+    let known = Self.known(etag: "\"e\"", total: 1000)
+    #expect(ResumeLadder.judge(head, rung: .fromZero, known: known, url: Self.url) == expected)
+    let none = Self.known(kept: 0, etag: "\"e\"", total: 1000)
+    #expect(ResumeLadder.judge(head, rung: .fromZero, known: none, url: Self.url) != .passOver)
+    let elsewhere = Self.known(url: "http://two/a", etag: "\"e\"", total: 1000, digest: true)
+    #expect(ResumeLadder.judge(head, rung: .fromZero, known: elsewhere, url: Self.url) != .passOver)
   }
 
   /// A date that was not strong is no validator. With the same ETag, another date shows another version.

@@ -28,6 +28,31 @@ import Testing
     .directory(url: Self.root + path + "/", path: path.path)
   }
 
+  /// A repair judges by the earlier list until the new one is read.
+  @Test func whatARepairTellsOfTheEarlierListIsOver() throws {
+    let world = world()
+    (world.settings, world.catalog) = ("settings", MemoryCatalog())
+    serve(world, "", [directory("a"), .entry(world.serve("old", "old"))])
+    serve(world, "a/", [.entry(world.serve("a/one", "one"))])
+    #expect(try world.run().isInSync)
+    serve(world, "", [directory("a")])
+    world.server.put(Self.root, "a shorter listing".bytes)
+    let ledger = world.ledger
+    @Sendable func conflict(_ name: String, _ seen: Timestamp) -> LedgerChange {
+      .problem(
+        Problem(
+          name: name.bytes, kind: .conflict, code: "foreign-file", message: "it stands there", seen: seen))
+    }
+    world.server.onRequest { [clock = world.clock] request in
+      guard request.url.hasSuffix("/a/") else { return }
+      try? ledger.apply([conflict("old", clock.time), conflict("a/one", clock.time)])
+    }
+    try world.run()
+    // What is wanted still is judged by this pass.
+    let names = try world.ledger.problems(limit: 9).map { String(decoding: $0.name, as: UTF8.self) }
+    #expect(names == ["a/one"])
+  }
+
   @Test func listingsAreWalked() throws {
     let world = world([directory("a"), directory("empty")])
     serve(world, "", [directory("a"), .entry(world.serve("top", "top")), directory("empty")])

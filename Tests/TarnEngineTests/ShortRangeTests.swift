@@ -90,8 +90,58 @@ import Testing
     #expect(world.server.requests.map(\.offset) == (isNextPass ? [2000, 0] : [0, 2000, 0]))
   }
 
-  /// What came before is written over.
-  @Test func bytesThatComeAgainAreReceivedAgain() throws {
+  /// The whole is asked for because the rest fails. Where it is of the same version, the bytes at hand stay, and only others are new.
+  @Test(arguments: [403, nil] as [Int?]) func aWholeThatFailsAsWellCostsNoBytes(_ status: Int?) throws {
+    var answer = Server.broken(Self.text, after: 2000, etag: "\"1\"")
+    let world = world(.nothing, answer)
+    world.policy.retries = 0
+    #expect(try !world.run().isInSync)
+    (answer.rangeStatus, answer.rangeFails) = (status, status == nil)
+    answer.failure = (1000, Server.lost)
+    world.server.answer(Self.url, answer)
+    #expect(try !world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [2000, 0])
+    answer.failure = nil
+    world.server.answer(Self.url, answer)
+    let report = try world.run()
+    #expect(report.isInSync && report.bytes.received == 7600)
+    #expect(world.server.requests.map(\.offset) == [2000, 0])
+    #expect(world.text("a") == Self.text)
+  }
+
+  /// A server that says when to come back is not sent a larger request, and one that fails does so with any.
+  @Test(arguments: [(500, 30), (507, nil), (599, nil)] as [(Int, Int64?)])
+  func aServerThatFailsIsAskedForTheRestAgain(_ status: Int, _ pause: Int64?) throws {
+    let world = world(.nothing, Server.broken(Self.text, after: 2000, etag: "\"1\""))
+    world.policy.retries = 0
+    #expect(try !world.run().isInSync)
+    world.policy.retries = 1
+    world.server.setRetryAfter(Self.url, pause)
+    var failing = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+    failing.rangeStatus = status
+    world.server.script(Self.url, [failing])
+    world.server.put(Self.url, Self.text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [2000, 2000])
+  }
+
+  /// Without a validator, or with another, its beginning may be another one.
+  @Test(arguments: ["\"2\"", nil] as [String?]) func aWholeOfAnotherVersionBeginsAtZero(_ etag: String?)
+    throws
+  {
+    let world = world(.nothing, Server.broken(Self.text, after: 2000, etag: "\"1\""))
+    world.policy.retries = 0
+    #expect(try !world.run().isInSync)
+    let other = String(Self.text.reversed())
+    var answer = FakeAnswer(etag: etag, body: other.bytes)
+    answer.rangeStatus = 403
+    world.server.answer(Self.url, answer)
+    #expect(try world.run().bytes.received == 9600)
+    #expect(world.text("a") == other)
+  }
+
+  /// A server without ranges sends all of it, and breaks off before it has sent anything new.
+  @Test func bytesThatComeAgainArePassedOver() throws {
     let text = String(repeating: "0123456789abcdef", count: 1 << 17)
     let world = World()
     world.policy.retries = 0
@@ -103,8 +153,12 @@ import Testing
     whole.honoursRanges = false
     world.server.script(Self.url, [whole, whole, whole])
     let second = try world.run()
-    #expect(second.bytes.received == 1 << 19, "\(second.bytes)")
+    #expect(second.bytes.received == 0, "\(second.bytes)")
     #expect(world.server.requests.first?.offset == 1 << 20)
+    whole.failure = nil
+    world.server.script(Self.url, [whole, whole, whole])
+    #expect(try world.run().bytes.received == 1 << 20)
+    #expect(world.text("a") == text)
   }
 
   /// Else a server whose parts are too short would block the file for ever, though it gives the whole.

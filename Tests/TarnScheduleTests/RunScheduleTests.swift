@@ -313,6 +313,35 @@ import Testing
     #expect(world.runs.count > 1)
   }
 
+  /// What a mirror is owed comes whatever its settings say now.
+  @Test func anotherIntervalTakesNoFirstRunAway() {
+    let daily = RunSchedule.Timing.every(
+      Cadence(every: 86_400, machine: "m".utf8, mirror: "x".utf8)!)
+    func runs(_ world: World) -> Int {
+      world.live(30)
+      return world.runs.count
+    }
+    let new = World(Self.hourly)
+    new.schedule.setTiming(daily, now: new.now)
+    #expect(runs(new) == 1)
+    let called = World(.onDemand)
+    called.schedule.setTiming(daily, now: called.now)
+    #expect(runs(called) == 1)
+    var cut = history(attempt: "2026-11-20T11:50:00")
+    cut.wasCutShort = true
+    let killed = World(Self.hourly, history: cut)
+    killed.schedule.setTiming(daily, now: killed.now)
+    #expect(runs(killed) == 1)
+    // One that is at work, or that was just made, is not owed another.
+    let working = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    working.schedule.begin(now: working.now)
+    working.schedule.setTiming(daily, now: working.now)
+    working.schedule.end(.succeeded, now: working.now, random: 0)
+    #expect(runs(working) == 0)
+    new.schedule.setTiming(Self.hourly, now: new.now)
+    #expect(runs(new) == 1)
+  }
+
   @Test func afterAPauseWhatWasMissedIsMadeGood() {
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.schedule.setPaused(true)

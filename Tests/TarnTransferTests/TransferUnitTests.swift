@@ -169,6 +169,14 @@ import Testing
     let failure = FailureTable.failure(
       CURLE_COULDNT_CONNECT, host: "h:80", detail: "", errno: Int(ECONNREFUSED), isProxied: true)
     #expect(failure.message == "connection refused by the proxy on the way to h:80")
+    for (status, isTransient) in [(407, false), (403, false), (502, true)] {
+      let refused = FailureTable.failure(
+        CURLE_RECV_ERROR, host: "h:443", detail: "CONNECT tunnel failed, response \(status)", errno: 0,
+        isProxied: true)
+      #expect(refused.code == .connect && refused.isTransient == isTransient)
+      #expect(refused.message.hasPrefix("the proxy gave no connection to h:443: it answered with \(status)"))
+      #expect(refused.message.contains("a name and password") == (status == 407))
+    }
     let lost = FailureTable.failure(CURLE_RECV_ERROR, host: "h:80", detail: "", errno: 0, isProxied: true)
     #expect(lost.message.contains(" h:80") && !lost.message.contains("proxy"))
   }

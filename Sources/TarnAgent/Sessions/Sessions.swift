@@ -391,7 +391,8 @@ final class Sessions: SessionPort {
         if let record = try session.ledger.task(task), !record.request.isRepeatable,
           record.wish != nil || record.state == .waiting && record.code == TaskRecord.interruptedCode
         {
-          return ControlAnswer("task \(task) stops for that, and waits for an order to send its request again")
+          return ControlAnswer(
+            "task \(task) stops for that, and waits for an order to send its request again")
         }
         let anew = isAnew ? "; it begins anew, for its bytes came from another URL" : ""
         return ControlAnswer("task \(task) goes on\(order.isBareAnswer ? "" : " with that")\(anew)")

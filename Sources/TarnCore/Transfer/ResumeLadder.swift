@@ -62,6 +62,8 @@ package enum ResumeLadder {
   package enum Verdict: Sendable, Equatable {
     /// A 206 that continues exactly where the bytes end, up to the file's end or less far (RFC 9110 15.3.7).
     case append
+    /// The whole of the version that the bytes at hand are of. Pass over as much as is at hand, and append the rest.
+    case passOver
     /// Take this body from zero.
     case takeFromZero
     /// Drop this body and ask with the next rung.
@@ -85,7 +87,9 @@ package enum ResumeLadder {
       guard !head.isPartOfFile else { return .askFromZero }
       guard let known else { return .takeFromZero }
       let isShort = isShort(head, known, url: url)
-      guard rung != .fromZero else { return isShort ? .contradiction : .takeFromZero }
+      guard rung != .fromZero else {
+        return isShort ? .contradiction : isOfSameVersion(head, known, url: url) ? .passOver : .takeFromZero
+      }
       // For a request for a part, the body may be any part.
       guard !head.hasUnreadableRange else { return .askFromZero }
       // The version is the same, but the server does not honour this form of If-Range.
@@ -156,6 +160,16 @@ package enum ResumeLadder {
       last >= known.kept, last < total, known.total.map({ $0 == total }) ?? true
     else { return false }
     return sameVersion(head, known, url: url) && isProved(head, known, url: url)
+  }
+
+  /// Returns whether a whole answer is proved to begin with the bytes at hand. If its connection breaks, these are not lost.
+  private static func isOfSameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
+    guard known.kept > 0, known.url == url, head.contentEncoding == nil, !validators(head, known).isEmpty
+    else {
+      return false
+    }
+    let isAsLong = known.total.flatMap { total in head.contentLength.map { $0 == total } } ?? true
+    return isAsLong && sameVersion(head, known, url: url)
   }
 
   /// False when a validator of the answer differs from the recorded one. Only this test detects a server that ignores If-Range and
@@ -277,7 +291,7 @@ extension ResumeLadder {
   /// Returns whether a server that refuses the rest of a file with this status may still send all of it. A server that is
   /// overloaded, or cannot reach another, refuses any request.
   package static func mayGiveTheWhole(_ status: HTTPStatus) -> Bool {
-    ![408, 425, 429, 502, 503, 504].contains(status.code)
+    status.code < 502 && ![408, 425, 429].contains(status.code)
   }
 
   /// Returns whether an answer that ended before the file brought enough to ask for the rest at once. Otherwise a server that sends
@@ -346,8 +360,11 @@ package struct HTTPStatus: Sendable, Equatable {
   /// The stable code that users see.
   package var name: String { "http-\(code)" }
 
-  /// True when the same request may succeed later (RFC 9110 15, RFC 6585 4, RFC 8470 5.2).
-  package var isTransient: Bool { [408, 425, 429, 500, 502, 503, 504].contains(code) }
+  /// True when the same request may succeed later (RFC 9110 15, RFC 6585 4, RFC 8470 5.2). An unknown status from 500 on is like 500.
+  package var isTransient: Bool {
+    [408, 425, 429].contains(code)
+      || (500...599).contains(code) && ![501, 505, 506, 508, 510, 511].contains(code)
+  }
 
   /// The options that help a mirror; a session has other ways.
   package static let passwordOptions = ": see --netrc, --netrc-file and --header-file"
@@ -357,6 +374,7 @@ package struct HTTPStatus: Sendable, Equatable {
     case 401:
       "the server wants the right name and password (401)\(Self.passwordOptions)"
     case 403: "the server refuses access (403)"
+    case 407: "the proxy wants a name and password (407)"
     case 404: "the server does not have it (404)"
     case 410: "the server had it once, and it is gone for good (410)"
     case 416: "the server cannot serve the rest of it (416)"

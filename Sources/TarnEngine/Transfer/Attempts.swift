@@ -214,7 +214,8 @@ struct Attempts {
 
   private mutating func judge(_ verdict: ResumeLadder.Verdict, _ head: ResponseHead) -> Step {
     switch verdict {
-    case .append, .takeFromZero: return fail("bad-response", "unexpected answer", isTransient: true)
+    case .append, .passOver, .takeFromZero:
+      return fail("bad-response", "unexpected answer", isTransient: true)
     case .nextRung:
       rung = ResumeLadder.rung(known, url: url, after: rung)
       return .ask(told: nil)
@@ -239,7 +240,8 @@ struct Attempts {
       let text = "the server says 'not modified' (304) to a request without a condition"
       return askWithoutRange(HTTPStatus(head.status)) ?? fail("bad-response", text, isTransient: false)
     case .status(let status):
-      if let step = askWithoutRange(status) { return step }
+      // A server that asks for a pause has said what is wrong.
+      if head.retryAfter == nil, let step = askWithoutRange(status) { return step }
       retryAfter = head.retryAfter
       return fail(status.name, status.message, isTransient: status.isTransient)
     }

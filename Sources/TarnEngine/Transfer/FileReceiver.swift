@@ -66,6 +66,8 @@ final class FileReceiver: DownloadReceiver {
     var queued = 0
     /// The bytes that were accepted.
     var received: UInt64 = 0
+    /// The bytes that come next and are at hand already.
+    var toPassOver: UInt64 = 0
     var gathered: ByteBlock?
     /// True when the lane is about to take what was gathered.
     var isScheduled = false
@@ -150,6 +152,10 @@ final class FileReceiver: DownloadReceiver {
       }
       // A rest in another coding belongs to other bytes.
       if verdict == .append, isInOtherCoding(head) { verdict = .askFromZero }
+      if verdict == .passOver {
+        state.toPassOver = state.known?.kept ?? 0
+        verdict = .append
+      }
       state.head = head
       state.verdict = verdict
       if rung != .fromZero, verdict == .takeFromZero { state.before = state.known }
@@ -189,24 +195,26 @@ final class FileReceiver: DownloadReceiver {
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
-    let (verdict, isDue) = state.withLock { state -> (ByteVerdict, Bool) in
+    let (verdict, isDue, gathered) = state.withLock { state -> (ByteVerdict, Bool, Int) in
       if let refused = state.refused {
         state.refused = refused + bytes.prefix(Self.mostRefused - refused.count)
-        return (refused.count + bytes.count <= Self.mostRefused ? .taken : .abort, false)
+        return (refused.count + bytes.count <= Self.mostRefused ? .taken : .abort, false, 0)
       }
       doubtOpening(bytes, &state)
-      if state.failure != nil { return (.abort, false) }
+      if state.failure != nil { return (.abort, false, 0) }
       guard state.queued < Self.most else {
         state.isPaused = true
-        return (.full, false)
+        return (.full, false, 0)
       }
-      gather(bytes, &state)
-      return (.taken, (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state))
+      let passed = min(state.toPassOver, UInt64(bytes.count))
+      state.toPassOver -= passed
+      let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Int(passed)))
+      if !rest.isEmpty { gather(rest, &state) }
+      let isDue = (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state)
+      return (.taken, isDue, rest.count)
     }
     if isDue { submit { $0.takeGathered() } }
-    if verdict == .taken, state.withLock({ $0.refused == nil }) {
-      context.client.progress.receive(job, bytes: bytes.count)
-    }
+    if gathered > 0 { context.client.progress.receive(job, bytes: gathered) }
     return verdict
   }
 
@@ -290,7 +298,7 @@ final class FileReceiver: DownloadReceiver {
 
   private static func announced(_ head: ResponseHead, _ verdict: ResumeLadder.Verdict) -> UInt64? {
     switch verdict {
-    case .append: head.contentRange?.total
+    case .append: head.contentRange?.total ?? head.contentLength
     case .takeFromZero: head.statedTotal ?? head.contentLength
     default: nil
     }
@@ -461,7 +469,8 @@ final class FileReceiver: DownloadReceiver {
       }
       // The feed's own size is checked when the file is sealed.
       let told = check.size == nil ? state.known?.total : nil
-      if let total = verdict == .append ? head.contentRange?.total : told, partial.length != total {
+      let ofRange = verdict == .append ? head.contentRange?.total : nil
+      if let total = ofRange ?? told, partial.length != total {
         if partial.length < total { return .short(partial, known, total: total) }
         // There are more bytes than the named range has, so none of them can be trusted.
         guard verdict == .takeFromZero else { return .verdict(.askFromZero, head) }
