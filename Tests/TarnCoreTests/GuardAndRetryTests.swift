@@ -194,7 +194,7 @@ import Testing
 @Suite struct HTTPStatusTests {
   @Test func onlySomeMaySucceedLater() {
     let transient = (0...999).filter { HTTPStatus($0).isTransient }
-    #expect(transient == [408, 425, 429, 500, 502, 503, 504, 507, 509] + 512...599)
+    #expect(transient == [408, 425, 429, 500, 502, 503, 504, 507, 509] + Array(512...599))
   }
 
   @Test func everyStatusHasANameAndAMessage() {
