@@ -75,6 +75,7 @@ import Testing
     #expect(outcome.names == ["good"])
   }
 
+  /// Where a digest of the whole file decides. Pieces alone have to verify all of it.
   @Test func dropsPiecesThatDoNotFit() {
     for pieces in [
       #"<hash piece="0">\#(hash40)</hash>"#,
@@ -82,14 +83,17 @@ import Testing
       #"<hash piece="x">\#(hash40)</hash><hash piece="0">\#(hash40)</hash>"#,
       #"<hash piece="0">\#(hash40)</hash><hash piece="9223372036854775807">\#(hash40)</hash>"#,
     ] {
+      func file(_ name: String, _ whole: String = "") -> String {
+        """
+        <file name="\(name)"><size>5</size><verification>\(whole)<pieces length="3" type="sha1">\(pieces)</pieces>
+        </verification><resources><url>https://c.example/b</url></resources></file>
+        """
+      }
       let outcome = parse(
-        Self.document(
-          """
-          <file name="a"><size>5</size><verification><pieces length="3" type="sha1">\(pieces)</pieces>
-          </verification><resources><url>https://c.example/b</url></resources></file>
-          """))
-      #expect(outcome.names == ["a"])
-      #expect(outcome.entries[0].pieces == nil)
+        Self.document(file("alone") + file("whole", "<hash type=\"sha1\">\(hash40)</hash>")))
+      #expect(outcome.codes == ["digest-malformed"])
+      #expect(outcome.names == ["whole"])
+      #expect(outcome.entries.first.map { $0.pieces == nil } == true)
     }
   }
 

@@ -125,10 +125,11 @@ def one_file(sample, file, prefix, found, order):
     if size is not None:
         good &= bool(re.fullmatch(r"\d{1,18}", size.strip()))
     pieces = pieces_of(sets, prefix, size)
-    # What is only known by digests of other kinds would be taken unverified.
+    # What is only known by digests of other kinds, or by pieces that do not fit, would be taken unverified.
     unknown = any(not algorithm(h.get("type") or "") for h in hashes) or any(
         algorithm(s.get("type") or "") not in ("sha1", "sha256", "sha512") for s in sets)
-    if not good or unknown and not digests and pieces == "-":
+    unfit = pieces == "-" and any(s.findall(prefix + "hash") for s in sets)
+    if not good or (unknown or unfit) and not digests and pieces == "-":
         sample.refused += 1
         return
     sources = [(order(u), url_of((u.text or "").strip())) for u in urls if u.get("type") != "bittorrent"]
