@@ -66,7 +66,7 @@ enum FailureTable {
       let wish = status == 407 ? ", and wants a name and password" : ""
       return DownloadFailure(
         .connect, "the proxy gave no connection to \(host): it answered with \(status)\(wish)",
-        isTransient: status >= 500)
+        isTransient: HTTPStatus(status).isTransient)
     }
     // libcurl reports it with the code of a lost connection.
     if code == CURLE_RECV_ERROR, detail.contains("chunked-encoding") {

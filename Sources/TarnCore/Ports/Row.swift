@@ -103,14 +103,13 @@ extension Row {
   }
 
   /// Returns whether a file found at the path is the one that Tarn placed, with Tarn's bytes. Bytes that others wrote are theirs,
-  /// even when they are equal. On another file system it is a copy with the same time, as a mirror has that was moved there.
+  /// even when they are equal. A copy with the same time is Tarn's, as a mirror has that was moved to another disk, or restored.
   ///
   /// - Parameter digest: the digest of what the file holds now.
   package func isTarns(_ found: FileIdentity, _ digest: Digest) -> Bool {
     guard !isAdopted else { return false }
     if found.inode == identity.inode { return digest == self.digest || found.isSameContents(as: identity) }
-    return found.device != identity.device && found.size == identity.size
-      && found.modified == identity.modified && digest == self.digest
+    return found.size == identity.size && found.modified == identity.modified && digest == self.digest
   }
 }
 

@@ -130,10 +130,10 @@ package enum ResumeLadder {
   }
 
   private static func isShort(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
-    guard let length = head.contentLength, let total = total(head, known: known, url: url) else {
-      return false
-    }
-    return length < total
+    guard let length = head.contentLength else { return false }
+    // Where no total was told, there are at least the bytes at hand.
+    if known.total == nil, isOfSameVersion(head, known, url: url), length < known.kept { return true }
+    return total(head, known: known, url: url).map { length < $0 } ?? false
   }
 
   /// Returns whether an answer to a request for the rest is as long as the rest, whatever version it declares: proxies change
@@ -164,10 +164,9 @@ package enum ResumeLadder {
 
   /// Returns whether a whole answer is proved to begin with the bytes at hand. If its connection breaks, these are not lost.
   private static func isOfSameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
-    guard known.kept > 0, known.url == url, head.contentEncoding == nil, !validators(head, known).isEmpty
-    else {
-      return false
-    }
+    guard known.kept > 0, known.url == url, head.isFramed, head.contentEncoding == nil,
+      let etag = known.etag, let said = head.etag, isSame(etag, said)
+    else { return false }
     let isAsLong = known.total.flatMap { total in head.contentLength.map { $0 == total } } ?? true
     return isAsLong && sameVersion(head, known, url: url)
   }
@@ -177,8 +176,17 @@ package enum ResumeLadder {
   private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard url == known.url else { return known.digestDecides }
     guard mayBeSameFile(head, known) else { return false }
-    if let date = known.weakDate, let said = head.lastModified, !isSame(date, said) { return false }
+    if !hasSameETag(head, known), let date = known.weakDate, let said = head.lastModified, !isSame(date, said)
+    {
+      return false
+    }
     return validators(head, known).allSatisfy { isSame($0.recorded, $0.said) }
+  }
+
+  /// True when a strong ETag that is too long to count versions agrees. Some servers date each answer anew.
+  private static func hasSameETag(_ head: ResponseHead, _ known: Known) -> Bool {
+    guard let etag = known.etag, let said = head.etag else { return false }
+    return isSame(etag, said) && !mayBeCounter(etag)
   }
 
   /// False when redirects lead to another file than the one that sent the bytes, and no digest decides. Two files may have one ETag or

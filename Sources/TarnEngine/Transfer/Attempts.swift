@@ -108,7 +108,10 @@ struct Attempts {
   ///   - room: returns the most bytes that a file of unknown size may have. Called only for such files.
   ///   - document: the place where the pass keeps the bytes of its feed; `nil` to ask the source.
   mutating func request(room: () -> UInt64, document: String?) -> DownloadRequest {
-    var request = DownloadRequest(url: document ?? url, limit: entry.size ?? max(room(), 1))
+    // A whole passes over the bytes at hand, or takes their place.
+    let held = rung == .fromZero ? known?.kept ?? 0 : 0
+    var request = DownloadRequest(
+      url: document ?? url, limit: entry.size ?? max(room(), 1).addingSaturated(held))
     if rung != .fromZero, let known {
       request.offset = known.kept
       request.ifRange = rung == .etag ? known.etag : rung == .lastModified ? known.lastModified : nil
@@ -240,8 +243,7 @@ struct Attempts {
       let text = "the server says 'not modified' (304) to a request without a condition"
       return askWithoutRange(HTTPStatus(head.status)) ?? fail("bad-response", text, isTransient: false)
     case .status(let status):
-      // A server that asks for a pause has said what is wrong.
-      if head.retryAfter == nil, let step = askWithoutRange(status) { return step }
+      if let step = askWithoutRange(status) { return step }
       retryAfter = head.retryAfter
       return fail(status.name, status.message, isTransient: status.isTransient)
     }

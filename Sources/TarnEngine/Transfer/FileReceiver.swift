@@ -95,7 +95,7 @@ final class FileReceiver: DownloadReceiver {
   /// True when making a name costs more than the bytes, and it replaces no file.
   private let mayBeUnnamed: Bool
   private let entry: Entry
-  /// The record of the file in place; `nil` when Tarn has placed none.
+  /// The record of the file that this one is to replace; `nil` when none is in place as Tarn left it.
   private let recorded: Row?
   private let check: ContentCheck
   private let doubt: ContentDoubt?
@@ -110,7 +110,7 @@ final class FileReceiver: DownloadReceiver {
     isSmall = Job.isForFirstLane(job.entry)
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
-    recorded = job.action.row
+    recorded = [.update, .revalidate].contains(job.action.kind) ? job.action.row : nil
     check = job.check
     doubt = job.doubt
     url = job.attempts.url
@@ -149,6 +149,7 @@ final class FileReceiver: DownloadReceiver {
       if case .take = heard {
         state.isTaken = true
         if case .status = verdict { verdict = .takeFromZero }
+        if verdict == .contradiction, state.known == nil { verdict = .takeFromZero }
       }
       // A rest in another coding belongs to other bytes.
       if verdict == .append, isInOtherCoding(head) { verdict = .askFromZero }
@@ -195,26 +196,28 @@ final class FileReceiver: DownloadReceiver {
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
-    let (verdict, isDue, gathered) = state.withLock { state -> (ByteVerdict, Bool, Int) in
+    let (verdict, isDue) = state.withLock { state -> (ByteVerdict, Bool) in
       if let refused = state.refused {
         state.refused = refused + bytes.prefix(Self.mostRefused - refused.count)
-        return (refused.count + bytes.count <= Self.mostRefused ? .taken : .abort, false, 0)
+        return (refused.count + bytes.count <= Self.mostRefused ? .taken : .abort, false)
       }
       doubtOpening(bytes, &state)
-      if state.failure != nil { return (.abort, false, 0) }
+      if state.failure != nil { return (.abort, false) }
       guard state.queued < Self.most else {
         state.isPaused = true
-        return (.full, false, 0)
+        return (.full, false)
       }
       let passed = min(state.toPassOver, UInt64(bytes.count))
       state.toPassOver -= passed
       let rest = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(Int(passed)))
       if !rest.isEmpty { gather(rest, &state) }
-      let isDue = (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state)
-      return (.taken, isDue, rest.count)
+      return (.taken, (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state))
     }
     if isDue { submit { $0.takeGathered() } }
-    if gathered > 0 { context.client.progress.receive(job, bytes: gathered) }
+    // Those that are passed over count as well: the progress of a whole begins at zero.
+    if verdict == .taken, state.withLock({ $0.refused == nil }) {
+      context.client.progress.receive(job, bytes: bytes.count)
+    }
     return verdict
   }
 
@@ -463,6 +466,8 @@ final class FileReceiver: DownloadReceiver {
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
       else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
+      // Its end came before that of the bytes at hand.
+      if state.toPassOver > 0 { return .verdict(.contradiction, head) }
       if let end = cutCouldNotBeTold(head, partial, state) { return end }
       if let before = state.before, ResumeLadder.isTail(partial.length, head, before) {
         return .verdict(.askFromZero, head)
