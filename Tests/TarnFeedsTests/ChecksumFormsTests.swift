@@ -123,6 +123,14 @@ import Testing
     if isRefused { #expect(outcome.end?.incompleteReason == "line 2 is not understood") }
   }
 
+  /// By itself it is a damaged line still, and no text.
+  @Test(arguments: ["035e79  a.iso", "ca *a.iso", "cafe\ta.iso"])
+  func aDamagedLineThatStandsByItselfIsRefused(line: String) {
+    let outcome = parse("\(Self.sha256)  b.iso\n\n\(line)\n\n\(Self.sha256)  c.iso\n")
+    #expect(outcome.names == ["b.iso", "c.iso"] && !outcome.isComplete)
+    #expect(outcome.refused.count == 1)
+  }
+
   /// Text that stands by itself, before the list, behind it or between two parts, may name no file.
   @Test(arguments: ["hello world", "cafe au lait", "Release 2026-11", "SHA256 (of all files)"])
   func textThatStandsByItselfIsADoubt(line: String) {
