@@ -82,15 +82,19 @@ import Testing
     defer { end() }
     #expect(try tarn("sync", "./feed/SHA256SUMS", "one").status == 0)
     #expect(try tarn("sync", "./feed/SHA256SUMS", "two").status == 0)
+    // One has lost its marker, and of the other only its name is known.
     try write("no id\n", "two/.tarn/id")
     try FileManager.default.removeItem(at: place.appendingPathComponent("two/.tarn/ledger.sqlite"))
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "three").status == 0)
+    try write("no ledger at all\n", "three/.tarn/ledger.sqlite")
     let result = try tarn("status", "--check", "--json")
     let document = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
     let check = try #require(document?["check"] as? [[String: Any]], "\(result)")
-    #expect(result.status != 0 && check.count == 2, "\(check)")
+    #expect(result.status != 0 && check.count == 3, "\(check)")
     #expect(check.allSatisfy { $0["age"] != nil && $0["name"] != nil }, "\(check)")
     let bad = check.filter { $0["verdict"] as? String != "good" }
-    #expect(bad.count == 1 && bad[0]["age"] is NSNull, "\(bad)")
+    #expect(bad.count == 2 && bad.allSatisfy { $0["age"] is NSNull }, "\(bad)")
+    #expect(bad.contains { $0["verdict"] as? String == "unknown" }, "\(bad)")
   }
 
   private func options() throws -> [String: [String]] {

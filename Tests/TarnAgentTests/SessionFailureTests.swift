@@ -47,6 +47,20 @@ import Testing
     }
   }
 
+  /// A new attempt is no progress.
+  @Test func attemptsWithoutAByteAreAStall() throws {
+    bench.answer("a", FakeAnswer(status: 503))
+    let task = try bench.add("a") { $0.limits = TaskLimits(stall: 60) }
+    for _ in 0..<13 {
+      try bench.run(until: "it waits, or has ended") {
+        try [.waiting, .failed].contains(bench.state(task)) && !bench.session.isAtWork(task)
+      }
+      bench.clock.advance(.seconds(5))
+    }
+    try bench.finish(task)
+    #expect(try bench.ledger.task(task)?.code == "no-progress" && bench.asked.withLock { $0.count } > 2)
+  }
+
   /// Failures with bytes between them are not in a row.
   @Test func whatBringsBytesBeginsToCountAnew() throws {
     let task = try bench.beginLarge("a")
