@@ -80,11 +80,15 @@ struct ReuseTests {
       $0.credentialOrigin = server.plain
     }
     defer { downloader.shutDown() }
-    for round in 1...2 {
+    // The second of each goes over the connection of the first, so its handle keeps what was set.
+    for round in 1...4 {
       fetch("\(server.plain)/ok/x/10/reuse-own-\(round)", downloader)
-      fetch("\(server.other)/ok/x/10/reuse-other-\(round)", downloader)
       #expect(server.requests("/reuse-own-\(round)").map { $0.headers["x-canary"] } == ["sings"])
-      #expect(server.requests("/reuse-other-\(round)").map { $0.headers["x-canary"] } == [nil])
+      if round % 2 == 1 { continue }
+      for number in [round - 1, round] {
+        fetch("\(server.other)/ok/x/10/reuse-other-\(number)", downloader)
+        #expect(server.requests("/reuse-other-\(number)").map { $0.headers["x-canary"] } == [nil])
+      }
     }
   }
 
