@@ -12,6 +12,15 @@ import Testing
     StatusText.card(status, now: Samples.now, style: Self.plain)
   }
 
+  /// Nothing is known of a feed that no pass has read.
+  @Test(arguments: ["RSS", nil] as [String?]) func onlyAFeedThatWasReadNamesNoFile(_ format: String?) {
+    var status = Samples.status()
+    status.format = format
+    (status.entries.wanted, status.entries.current, status.bytes.current) = (0, 0, 0)
+    let card = card(status)
+    #expect(card.contains { $0.contains("the feed names no file") } == (format != nil), "\(card)")
+  }
+
   @Test func calmMirror() {
     #expect(
       card(Samples.status()) == [

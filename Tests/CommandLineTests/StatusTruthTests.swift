@@ -111,9 +111,6 @@ import Testing
     let card = try place.tarn("status", "m").output
     #expect(card.contains("entries       none: \(words)"), "\(card)")
     #expect(try place.tarn("plan", "m").output.contains(words))
-    // Nothing is known of a feed that no pass has read.
-    #expect(try place.tarn("sync", "./feed/nothing", "unread").status != 0)
-    #expect(try !place.tarn("status", "unread").output.contains("names no file"))
   }
 
   /// A slip in a pattern looks like a mirror in sync.

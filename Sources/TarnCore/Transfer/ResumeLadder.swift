@@ -284,12 +284,12 @@ extension ResumeLadder {
     return etag
   }
 
-  /// Returns what the record of the file in place says about the version that an answer with its strong ETag is of. A whole answer
-  /// with fewer bytes is then a contradiction, as it is for a partial file.
+  /// Returns what the record of the file in place says about its version. A whole answer with its strong ETag and fewer bytes is
+  /// then a contradiction, as it is for a partial file.
   ///
   /// - Returns: `nil` when the answer may be of another version.
   package static func known(of row: Row?, _ head: ResponseHead, url: String) -> Known? {
-    guard let row, let etag = strong(row.etag), let said = head.strongETag, isSame(etag, said),
+    guard let row, let etag = strong(row.etag),
       !mayBeCounter(etag) || areSame(row.lastModified, head.lastModified)
     else { return nil }
     return Known(
