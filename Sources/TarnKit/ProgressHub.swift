@@ -49,8 +49,8 @@ final class ProgressHub: Sendable {
         if watchers.isEmpty || isGone { state.watchers[session] = nil }
         return Array(watchers.values)
       }
-      if isGone { for watcher in watchers { watcher.finish() } }
-      guard !watchers.isEmpty, !isGone else { return }
+      if isGone { return watchers.forEach { $0.finish() } }
+      guard !watchers.isEmpty else { return }
       if let statuses { for watcher in watchers { watcher.hear(statuses) } }
       try? await Task.sleep(for: .milliseconds(500))
     }

@@ -6,21 +6,7 @@ import Testing
 @testable import TarnEngine
 
 /// What is no longer in the feed: the guard and what is held (I8).
-@Suite struct DeletionTests {
-  private func filled(_ count: Int, deletes: Bool = true) throws -> World {
-    let world = World()
-    for number in 0..<count { world.want(name(number), "text \(number)") }
-    try world.run()
-    world.policy.deletes = deletes
-    return world
-  }
-
-  private func name(_ number: Int) -> String { "f\(number + 1000)" }
-
-  private func unlist(_ numbers: Range<Int>, _ world: World) {
-    for number in numbers { world.unlist(name(number)) }
-  }
-
+@Suite struct DeletionTests: NumberedFiles {
   /// The file is gone, the directory is not: told until it is gone as well.
   @Test func anEmptiedDirectoryIsTriedAgain() throws {
     let world = World()

@@ -5,21 +5,7 @@ import Testing
 @testable import TarnEngine
 
 /// What lets a set of deletions wait on, or lets a list of another format delete.
-@Suite struct HeldSetTests {
-  private func filled(_ count: Int) throws -> World {
-    let world = World()
-    for number in 0..<count { world.want(name(number), "text \(number)") }
-    try world.run()
-    world.policy.deletes = true
-    return world
-  }
-
-  private func name(_ number: Int) -> String { "f\(number + 1000)" }
-
-  private func unlist(_ numbers: Range<Int>, _ world: World) {
-    for number in numbers { world.unlist(name(number)) }
-  }
-
+@Suite struct HeldSetTests: NumberedFiles {
   /// By then the new files count, and the rest would be fewer than half.
   @Test(arguments: ["back", "lost", "excluded", "more"]) func whatIsLeftOfAHeldSetStaysHeld(by what: String)
     throws

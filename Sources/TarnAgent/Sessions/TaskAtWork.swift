@@ -138,7 +138,7 @@ extension DownloadSession {
 }
 
 extension SingleDownload {
-  /// The failures in a row that a server may have with requests for the rest of a file.
+  /// The failures in a row after which all of a file is asked for when its rest cannot be had.
   private static let attemptsAtTheRest = 3
 
   /// - Parameter known: the record of the file that is there, to be compared with the server's; `nil` to fetch it.

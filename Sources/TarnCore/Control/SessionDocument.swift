@@ -104,6 +104,8 @@ package struct TaskDocument: Codable, Sendable, Equatable {
     self.task = task
     // One that has begun again bears those of the file before.
     if task.state != .finished { (self.task.bytes, self.task.digest) = (nil, nil) }
+    // Why an earlier attempt failed says nothing of one that is at work, or about to be.
+    if [.queued, .running].contains(task.state) { (self.task.code, self.task.message) = (nil, nil) }
   }
 }
 

@@ -77,25 +77,6 @@ package struct TaskRecord: Codable, Sendable, Equatable {
     ended = try values.decodeIfPresent(Timestamp.self, forKey: .ended)
   }
 
-  /// Writes what clients see. Why an earlier attempt failed says nothing of a task that is at work, or about to be.
-  package func encode(to encoder: any Encoder) throws {
-    var values = encoder.container(keyedBy: CodingKeys.self)
-    try values.encode(number, forKey: .number)
-    try values.encode(state, forKey: .state)
-    try values.encode(request, forKey: .request)
-    try values.encodeIfPresent(path, forKey: .path)
-    try values.encodeIfPresent(bytes, forKey: .bytes)
-    try values.encodeIfPresent(digest, forKey: .digest)
-    if state != .running, state != .queued {
-      try values.encodeIfPresent(code, forKey: .code)
-      try values.encodeIfPresent(message, forKey: .message)
-    }
-    try values.encode(attempts, forKey: .attempts)
-    try values.encodeIfPresent(nextAttempt, forKey: .nextAttempt)
-    try values.encode(added, forKey: .added)
-    try values.encodeIfPresent(ended, forKey: .ended)
-  }
-
   package init(number: Int64, state: TaskState, request: TaskRequest, added: Timestamp) {
     (self.number, self.state, self.request, self.added) = (number, state, request, added)
     fresh = added

@@ -24,7 +24,7 @@ package struct SingleDownload: Sendable {
   package var knownURL: String?
   /// The number of attempts after the first.
   package var retries = 0
-  /// True when enough attempts have failed at requests for the rest of the file: if this one does as well, all of it is asked for.
+  /// True to ask for all of the file when its rest cannot be had.
   package var mayAskForTheWhole = true
 
   package init(_ path: RelativePath, url: String) { (self.path, self.url) = (path, url) }

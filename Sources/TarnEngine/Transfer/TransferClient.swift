@@ -35,7 +35,7 @@ struct TransferClient: Sendable {
   var reusesContents = true
   /// True when a complete file that cannot get its name keeps its bytes as a partial file.
   var keepsFailed = false
-  /// True when a source that fails each time at requests for the rest of a file is asked for all of it, which costs what is there.
+  /// True when a source that fails each time at requests for the rest of a file is asked for all of it.
   var mayAskForTheWhole = true
   /// The repair that submits; `nil` for a pass.
   var repair: BringingRepair?

@@ -129,9 +129,8 @@ struct Doctor {
   private func agent(_ status: StatusAnswer?, isOwn: Bool, _ patients: [Patient]) -> [Finding] {
     guard !session.sources.checked().places.isEmpty else { return [] }
     if !isOwn, let agent = status?.agent {
-      let isUsersOwn = isSystem || agent.settingsCheck != nil
-      let other =
-        "process \(agent.process), which answers, is \(isUsersOwn ? "another" : "the system's") agent"
+      let whose = isSystem || agent.settingsCheck != nil ? "another" : "the system's"
+      let other = "process \(agent.process), which answers, is \(whose) agent"
       guard patients.contains(where: { $0.settings != nil }) else {
         return [Finding(.ok, .agent, "\(other); these settings name no mirror for one")]
       }
