@@ -78,6 +78,10 @@ import Testing
   @Test(.enabled(if: has("bash"), "bash is not installed")) func bashCompletesMirrorsAndPaths() throws {
     #expect(try bash("tarn", "status", "po") == ["podcasts"])
     #expect(try bash("tarn", "status", "") == ["iso", "podcasts"])
+    // Without a word of its own it lists.
+    #expect(try bash("tarn", "trash", "i") == ["iso"])
+    #expect(try Set(["list", "iso", "podcasts"]).isSubset(of: bash("tarn", "trash", "")))
+    #expect(try bash("tarn", "trash", "iso", "po") == [])
     #expect(try bash("tarn", "pause", "i") == ["iso"])
     #expect(try bash("tarn", "remove", "po") == ["podcasts"])
     #expect(try bash("tarn", "config", "show", "po") == ["podcasts"])
@@ -183,7 +187,7 @@ import Testing
   func fishCompletesMirrorsAndCommands() throws {
     let asking = """
 
-      for words in 'status po' 'help tra' 'help trash l' 'help exi'
+      for words in 'status po' 'trash po' 'help tra' 'help trash l' 'help exi'
           complete -C "tarn $words" >> found
       end
 
@@ -199,14 +203,15 @@ import Testing
       """
     _ = try shell("zsh", ["-f", "-c", script])
     #expect(
-      place.text("found") == "podcasts\ntrash\nlist\nexit-status\n", "\(place.text("found") ?? "")")
+      place.text("found") == "podcasts\npodcasts\ntrash\nlist\nexit-status\n", "\(place.text("found") ?? "")")
   }
 
   /// Its completion runs only where keys are typed: zpty has a terminal for that.
   @Test(
     .enabled(if: has("zsh"), "zsh is not installed"),
     arguments: [
-      ("status po", "status podcasts"), ("help tra", "help trash"), ("help trash l", "help trash list"),
+      ("status po", "status podcasts"), ("trash po", "trash podcasts"), ("help tra", "help trash"),
+      ("help trash l", "help trash list"),
       ("help exi", "help exit-status"),
     ])
   func zshCompletesMirrorsAndCommands(_ typed: String, _ completed: String) throws {

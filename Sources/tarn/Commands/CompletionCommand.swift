@@ -46,7 +46,7 @@ struct CompletionCommand: ParsableCommand {
     switch shell {
     case .bash: mendBash(&script)
     case .zsh: mendZsh(&script)
-    case .fish: script += "\n" + fishHelp
+    case .fish: script += "\n" + fishHelp + "\n" + fishTrash
     }
     guard script.hasPrefix("#!"), let end = script.firstIndex(of: "\n") else { return script + "\n" }
     return script[script.index(after: end)...].drop { $0 == "\n" } + "\n"
@@ -57,7 +57,7 @@ struct CompletionCommand: ParsableCommand {
   /// - bash would expand the words of `compgen`, and `$(rm x)` in a name would be executed: names go past it.
   /// - bash splits words at `:` and `=`, and a URL would count as several: they are joined where the line has no blank between them.
   /// - Only what the file system offers is a file. Any other word that is a directory as well would get a slash.
-  /// - `help` offers the commands.
+  /// - `help` offers the commands, and `trash` the mirrors that its usual command takes.
   private static func mendBash(_ script: inout String) {
     script.replace(
       #"__tarn_add_completions -W "$(__tarn_custom_complete"#,
@@ -76,6 +76,13 @@ struct CompletionCommand: ParsableCommand {
       "__tarn_add_completions() {\n",
       with: "__tarn_add_completions() {\n    [[ \"${1}\" != -[df] ]] || compopt -o filenames 2> /dev/null\n")
     script.replace("complete -o filenames -F", with: "complete -F")
+    let commands = "compgen -W '\(names(TrashCommand.self))' -- \"${cur}\"))\n"
+    script.replace(
+      commands,
+      with: commands + ##"""
+                [[ "${#unparsed_words[@]}" -gt 0 ]] || __tarn_add_names "$(__tarn_custom_complete \##(trashMirror) "${COMP_CWORD}" "$(__tarn_cursor_index_in_current_word)")"
+
+        """##)
     if let start = script.firstRange(of: "_tarn_help() {\n"), let end = script.firstRange(of: "complete -F") {
       script.replaceSubrange(start.lowerBound..<end.lowerBound, with: help)
     }
@@ -109,11 +116,15 @@ struct CompletionCommand: ParsableCommand {
 
     """
 
+  /// The call that completes the mirror of `tarn trash`, which stands for `tarn trash list`.
+  private static let trashMirror = "---completion trash list -- positional@0"
+
+  private static func names(_ type: any ParsableCommand.Type) -> String {
+    type.configuration.subcommands.compactMap { $0.configuration.commandName }.joined(separator: " ")
+  }
+
   /// The words that may follow `tarn help`, and those that may follow each command with commands of its own.
   private static var helpWords: [(group: String, words: String)] {
-    func names(_ type: any ParsableCommand.Type) -> String {
-      type.configuration.subcommands.compactMap { $0.configuration.commandName }.joined(separator: " ")
-    }
     let groups = Root.configuration.subcommands.filter { !$0.configuration.subcommands.isEmpty }
     return [(group: "", words: "\(names(Root.self)) exit-status")]
       + groups.map { (group: $0.configuration.commandName ?? "", words: names($0)) }
@@ -136,7 +147,7 @@ struct CompletionCommand: ParsableCommand {
       """
   }
 
-  /// Lets `help` offer the commands in zsh, where argument-parser's script offers nothing.
+  /// Lets `help` offer the commands in zsh, where argument-parser's script offers nothing, and `trash` the mirrors.
   private static func mendZsh(_ script: inout String) {
     let cases = helpWords.map { "\($0.group.isEmpty ? "''" : $0.group)) names=(\($0.words)) ;;" }
     script.replace(
@@ -152,6 +163,23 @@ struct CompletionCommand: ParsableCommand {
 
         """)
     script.replace("'*:subcommands:'", with: #"'*:command:{__tarn_complete "${names[@]}"}'"#)
+    let offer = "_describe -V subcommand subcommands && ret=0\n"
+    if let start = script.firstRange(of: "_tarn_trash() {\n")?.upperBound,
+      let place = script[start...].firstRange(of: offer)
+    {
+      script.insert(
+        contentsOf: ##"""
+                  __tarn_custom_complete \##(trashMirror) "${current_word_index}" "$(__tarn_cursor_index_in_current_word)" && ret=0
+
+          """##, at: place.upperBound)
+    }
+  }
+
+  /// The line that lets `trash` offer the mirrors in fish.
+  private static var fishTrash: String {
+    let isMeant = "__tarn_should_offer_completions_for_positional \"tarn trash\" -eq 1"
+    let mirrors = "(__tarn_custom_completion \(trashMirror) (count (__tarn_tokens -pc)) (__tarn_tokens -tC))"
+    return "complete -c 'tarn' -n '\(isMeant)' -fka '\(mirrors)'"
   }
 
   /// The lines that let `help` offer the commands in fish.
