@@ -360,6 +360,9 @@ struct SessionTests {
     #expect(try house.tarn("pause", "session:s/1").status == 0)
     try waitUntil("it is suspended") { try house.states() == ["suspended"] }
     #expect(house.partials == 1 && house.names.count == 1, "\(house.names)")
+    // The server has told the size, and what is kept is known.
+    let shown = try house.tarn("session", "show", "s", "--json").output
+    #expect(shown.contains("\"expected\"") && shown.contains("\"received\""), "\(shown)")
     let requests = try house.server.requests {
       #expect(try house.tarn("resume", "session:s").status == 0)
       try waitUntil("it goes on") { try house.states() == ["running"] }

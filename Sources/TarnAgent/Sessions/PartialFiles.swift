@@ -44,6 +44,11 @@ struct PartialFiles: Sendable {
   /// The bytes that were fetched for a task that does not run; `nil` for none.
   func kept(of task: TaskRecord) -> UInt64? { task.directory == nil ? nil : folder.partial(of: task)?.bytes }
 
+  /// The size of the whole file, as the server gave it with the bytes that are kept; `nil` when it is not known.
+  func total(of task: TaskRecord) throws(LedgerFailure) -> UInt64? {
+    task.directory == nil ? nil : try ledger.partial(RelativePath(task: task.number))?.total
+  }
+
   /// Removes the partial file of a task that is not at work. Of a file whose disk is away only the row goes: see `dropUnwanted`.
   func remove(_ task: TaskRecord) throws(LedgerFailure) {
     let isGone = folder.removePartial(of: task)

@@ -303,15 +303,14 @@ final class Sessions: SessionPort {
       let running = Dictionary(
         open.progress.snapshot().transfers.map { ($0.path.task, $0) }
       ) { first, _ in first }
-      let documents = tasks.prefix(limit).map { task in
+      let files = open.session.partialFiles
+      let documents = try tasks.prefix(limit).map { task in
         var document = TaskDocument(task)
-        guard task.state == .running else {
-          if task.state != .finished { document.received = open.session.partialFiles.kept(of: task) }
-          return document
-        }
-        let activity = running[task.number]
-        document.received = activity?.received
-        document.expected = activity?.total ?? task.request.expectedBytes
+        guard task.state != .finished else { return document }
+        let activity = task.state == .running ? running[task.number] : nil
+        // A whole file that is passed over begins at zero, and what is kept is there already.
+        document.received = [activity?.received, files.kept(of: task)].compactMap { $0 }.max()
+        document.expected = try activity?.total ?? files.total(of: task) ?? task.request.expectedBytes
         document.rate = activity?.rate
         return document
       }

@@ -186,7 +186,7 @@ struct UnrecognisedText {
     guard areCRC else { return nil }
     return Likeness(
       "text whose lines end in eight hexadecimal digits",
-      "if they are CRC-32 of files, let its name end in .sfv, or begin it with a line ';'")
+      "if they are CRC-32 of files, let its name end in .sfv")
   }
 
   /// The output of `ls -lR` and `rsync --list-only`.
